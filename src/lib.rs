@@ -1,0 +1,8 @@
+//! parbake serves a dataset as preprocessed sample files, from a cache at the best split of the
+//! pipeline. `ARCHITECTURE.md` has the drawing, the layers and the invariants.
+
+pub mod cache;
+pub mod draw;
+pub mod sample;
+pub mod source;
+pub mod step;
