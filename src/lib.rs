@@ -3,6 +3,11 @@
 
 pub mod cache;
 pub mod draw;
+pub mod exec;
+pub mod fs;
+pub mod output;
+pub mod pipeline;
 pub mod sample;
 pub mod source;
 pub mod step;
+pub mod units;

@@ -4,13 +4,17 @@
 
 mod array;
 mod buffer;
+mod codec;
 mod dtype;
 mod spec;
+mod stored;
 
 pub use array::{Array, MAX_SAMPLE_BYTES, TooLarge};
 pub use buffer::{Buffer, HEADROOM};
+pub use codec::{BadData, CODECS, Codec};
 pub use dtype::{Dtype, Element};
 pub use spec::{ArraySpec, Dim, Layout, MAX_DIMS, Spec};
+pub use stored::{Body, NotStored, STORED_META_LEN, Stored, restore, store, stored_spec};
 
 /// One datum between two steps.
 #[derive(Clone, Debug, PartialEq)]

@@ -70,6 +70,12 @@ pub struct Stat {
     /// Last change of the inode, nanoseconds since 1970: unlike the time of the content, no
     /// program can set it back.
     pub changed_ns: i128,
+    /// Permission bits, `0o000` to `0o777`.
+    pub mode: u16,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
 }
 
 impl Stat {

@@ -1,0 +1,369 @@
+//! The one way a sample is made: from the cache if it is there, else from the source.
+//!
+//! The mount, the profiler and `materialize` all come through here, so what is profiled is what is
+//! served. Nothing here knows served names, inodes, the kernel or that there is a config file.
+
+mod error;
+mod meter;
+mod step;
+mod turns;
+
+pub use error::{BadSamples, MakeError};
+pub use meter::{Figures, Meter, Tally};
+pub use turns::Turns;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::cache::{Cache, Key, META_LEN};
+use crate::pipeline::{Identity, Matcher, Pipeline, Split, Strategy};
+use crate::sample::{Buffer, STORED_META_LEN, Sample, Spec, restore, store, stored_spec};
+use crate::source::{Source, Stat};
+
+const _: () = assert!(META_LEN == STORED_META_LEN, "a stored sample's meta fills a cache entry's");
+
+/// Bytes of a file that are read to learn its picture's size. Most headers are shorter; for the
+/// others (a large EXIF or ICC block first) the whole file is read.
+const HEAD: usize = 16 << 10;
+
+/// A pipeline, what it is for, and the strategy it is run with.
+#[derive(Debug)]
+pub struct Plan {
+    /// Which source files it is for.
+    pub matcher: Matcher,
+    /// What to do.
+    pub pipeline: Pipeline,
+    /// Where it is cut, and how the offline part is kept.
+    pub strategy: Strategy,
+}
+
+/// A sample to make: a source file as it was when it was looked at, and what to do with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// The path within the source.
+    pub path: &'a Path,
+    /// The file's stat. If the file has changed since, the job fails instead of making another.
+    pub stat: Stat,
+    /// Which plan, by its place.
+    pub plan: usize,
+}
+
+/// Makes samples.
+pub struct Executor {
+    source: Arc<dyn Source>,
+    cache: Option<Arc<dyn Cache>>,
+    plans: Vec<Plan>,
+    seed: u64,
+    meter: Meter,
+    bad: BadSamples,
+    /// Keys in the making: one making at a time per key, the others wait for it.
+    making: Mutex<HashMap<Key, Arc<Mutex<()>>>>,
+}
+
+/// What [`Executor::materialize`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Materialized {
+    /// It was in the cache already.
+    Already,
+    /// It was made and kept.
+    Kept,
+    /// It was made, and the cache had no room for it.
+    NoRoom,
+}
+
+impl Executor {
+    /// An executor. Without a cache, every strategy is run as if its split were `none`.
+    pub fn new(
+        source: Arc<dyn Source>,
+        cache: Option<Arc<dyn Cache>>,
+        plans: Vec<Plan>,
+        seed: u64,
+    ) -> Executor {
+        let meter = Meter::new(&plans.iter().map(|plan| plan.pipeline.len()).collect::<Vec<_>>());
+        Executor {
+            source,
+            cache,
+            plans,
+            seed,
+            meter,
+            bad: BadSamples::default(),
+            making: Mutex::default(),
+        }
+    }
+
+    /// The plans, by place.
+    pub fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// The plan for the file at a path: the first one that it matches.
+    pub fn plan_for(&self, path: &Path) -> Option<usize> {
+        self.plans.iter().position(|plan| plan.matcher.matches(path))
+    }
+
+    /// Where raw samples come from.
+    pub fn source(&self) -> &dyn Source {
+        &*self.source
+    }
+
+    /// Where results are kept.
+    pub fn cache(&self) -> Option<&dyn Cache> {
+        self.cache.as_deref()
+    }
+
+    /// What has been done so far.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// The samples that couldn't be made.
+    pub fn bad_samples(&self) -> &BadSamples {
+        &self.bad
+    }
+
+    /// The served file of a sample, with the random draws of `epoch`.
+    ///
+    /// # Errors
+    /// If it can't be made; that is also noted in [`bad_samples`](Self::bad_samples).
+    pub fn serve(&self, job: Job, epoch: u64) -> Result<Buffer, MakeError> {
+        let served = self.meter.time(Tally::Served, || {
+            let (steps, sample) = self.offline(job)?;
+            let sample = self.online(job, steps, sample, epoch)?;
+            Ok(self.pipeline(job).output().write(sample)?)
+        });
+        self.note(job, served)
+    }
+
+    /// Sees to it that the result of the offline steps is in the cache.
+    ///
+    /// # Errors
+    /// If it can't be made; that is also noted in [`bad_samples`](Self::bad_samples).
+    pub fn materialize(&self, job: Job) -> Result<Materialized, MakeError> {
+        let Some((cache, steps)) = self.kept(job) else { return Ok(Materialized::NoRoom) };
+        let key = self.key(job, steps);
+        if cache.meta(&key).is_some() {
+            return Ok(Materialized::Already);
+        }
+        let made = self.alone(key, || match cache.meta(&key) {
+            Some(_) => Ok(Materialized::Already),
+            None => self.make_and_keep(job, steps, cache, &key).map(|(_, kept)| {
+                if kept { Materialized::Kept } else { Materialized::NoRoom }
+            }),
+        });
+        self.note(job, made)
+    }
+
+    /// Whether the result of the offline steps is in the cache.
+    pub fn is_cached(&self, job: Job) -> bool {
+        self.kept(job).is_some_and(|(cache, steps)| cache.meta(&self.key(job, steps)).is_some())
+    }
+
+    /// Type and shape of what is served for a sample, exact where the steps allow: from the
+    /// pipeline alone, else from the cache, else from the file's header, else by making it.
+    ///
+    /// # Errors
+    /// If the sample can't be made.
+    pub fn served_spec(&self, job: Job) -> Result<Spec, MakeError> {
+        if let Some(spec) = self.known_spec(job) {
+            return Ok(spec);
+        }
+        let made = self.offline(job).and_then(|(steps, sample)| self.online(job, steps, sample, 0));
+        self.note(job, made.map(|sample| sample.spec()))
+    }
+
+    /// Type and shape of what is served for a sample, if that can be told without making it.
+    pub fn known_spec(&self, job: Job) -> Option<Spec> {
+        let pipeline = self.pipeline(job);
+        let last = pipeline.spec(pipeline.len());
+        if last.array().is_some_and(|array| array.shape().is_some()) {
+            return Some(last.clone());
+        }
+        self.spec_from_cache(job).or_else(|| self.spec_from_header(job))
+    }
+
+    /// Bytes of the served file, if that can be told without making it.
+    pub fn known_size(&self, job: Job) -> Option<u64> {
+        self.pipeline(job).output().size(&self.known_spec(job)?)
+    }
+
+    /// Bytes of the served file: what [`serve`](Self::serve) gives, for every epoch.
+    ///
+    /// # Errors
+    /// If the sample can't be made.
+    pub fn served_size(&self, job: Job) -> Result<u64, MakeError> {
+        let spec = self.served_spec(job)?;
+        match self.pipeline(job).output().size(&spec) {
+            Some(size) => Ok(size),
+            None => self.serve(job, 0).map(|file| file.len() as u64),
+        }
+    }
+
+    /// The bytes of a source file that no plan is for.
+    ///
+    /// # Errors
+    /// As the file system's.
+    pub fn read_plain(&self, path: &Path, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
+        self.source.read_at(path, offset, into)
+    }
+
+    fn pipeline(&self, job: Job) -> &Pipeline {
+        &self.plans[job.plan].pipeline
+    }
+
+    /// The cache and the number of offline steps, if this plan keeps anything.
+    fn kept(&self, job: Job) -> Option<(&dyn Cache, usize)> {
+        match self.plans[job.plan].strategy.split {
+            Split::None => None,
+            Split::After(steps) => Some((self.cache.as_deref()?, steps)),
+        }
+    }
+
+    fn key(&self, job: Job, steps: usize) -> Key {
+        let Plan { pipeline, strategy, .. } = &self.plans[job.plan];
+        let Stat { size, modified_ns, changed_ns, .. } = job.stat;
+        let identity = Identity { path: job.path, size, modified_ns, changed_ns };
+        Key(identity.key(pipeline.prefix(steps), strategy.codec))
+    }
+
+    /// The sample at the split, and how many steps it has behind it.
+    fn offline(&self, job: Job) -> Result<(usize, Sample), MakeError> {
+        let Some((cache, steps)) = self.kept(job) else {
+            return self.raw(job).map(|sample| (0, sample));
+        };
+        let key = self.key(job, steps);
+        if let Some(sample) = self.from_cache(cache, &key) {
+            self.meter.count(Tally::Hit);
+            return Ok((steps, sample));
+        }
+        self.alone(key, || match self.from_cache(cache, &key) {
+            Some(sample) => {
+                self.meter.count(Tally::Hit);
+                Ok((steps, sample))
+            }
+            None => {
+                self.meter.count(Tally::Miss);
+                self.make_and_keep(job, steps, cache, &key).map(|(sample, _)| (steps, sample))
+            }
+        })
+    }
+
+    fn from_cache(&self, cache: &dyn Cache, key: &Key) -> Option<Sample> {
+        let entry = self.meter.time_some(Tally::CacheRead, || {
+            let entry = cache.get(key)?;
+            let bytes = entry.body.len();
+            Some((entry, bytes))
+        })?;
+        let restored = self.meter.time_some(Tally::Decompress, || {
+            let restored = restore(&entry.meta, entry.body);
+            let bytes = restored.as_ref().map_or(0, Sample::len);
+            Some((restored, bytes))
+        })?;
+        restored.inspect_err(|error| log::warn!("an entry of the cache is made again: {error}")).ok()
+    }
+
+    fn make_and_keep(
+        &self,
+        job: Job,
+        steps: usize,
+        cache: &dyn Cache,
+        key: &Key,
+    ) -> Result<(Sample, bool), MakeError> {
+        let mut sample = self.raw(job)?;
+        for (at, step) in self.pipeline(job).fixed()[..steps].iter().enumerate() {
+            sample = self.step(job, at, step.name, || step.map.map(sample))?;
+        }
+        let stored = self.meter.time_some(Tally::Compress, || {
+            let stored = store(&sample, self.plans[job.plan].strategy.codec);
+            let bytes = stored.body.bytes().len();
+            Some((stored, bytes))
+        });
+        let kept = stored.is_some_and(|stored| {
+            self.meter
+                .time_some(Tally::CacheWrite, || {
+                    let body = stored.body.bytes();
+                    Some((cache.put(key, &stored.meta, body), body.len()))
+                })
+                .unwrap_or(false)
+        });
+        Ok((sample, kept))
+    }
+
+    fn online(
+        &self,
+        job: Job,
+        steps: usize,
+        mut sample: Sample,
+        epoch: u64,
+    ) -> Result<Sample, MakeError> {
+        let pipeline = self.pipeline(job);
+        for (at, step) in pipeline.fixed().iter().enumerate().skip(steps) {
+            sample = self.step(job, at, step.name, || step.map.map(sample))?;
+        }
+        for (at, step) in (pipeline.fixed().len()..).zip(pipeline.rest()) {
+            sample = self.step(job, at, step.name, || self.run(job, at, step, sample, epoch))?;
+        }
+        Ok(sample)
+    }
+
+    fn raw(&self, job: Job) -> Result<Sample, MakeError> {
+        let (stat, bytes) = self.meter.time_result(Tally::SourceRead, || {
+            let (stat, bytes) = self.source.read(job.path)?;
+            let len = bytes.len();
+            Ok::<_, MakeError>(((stat, bytes), len))
+        })?;
+        if stat != job.stat {
+            return Err(MakeError::Changed);
+        }
+        Ok(Sample::Bytes(bytes))
+    }
+
+    fn spec_from_cache(&self, job: Job) -> Option<Spec> {
+        let (cache, steps) = self.kept(job)?;
+        let meta = cache.meta(&self.key(job, steps))?;
+        self.pipeline(job).spec_from(steps, stored_spec(&meta).ok()?).ok()
+    }
+
+    fn spec_from_header(&self, job: Job) -> Option<Spec> {
+        let decode = &self.pipeline(job).fixed().first()?.map;
+        let size = usize::try_from(job.stat.size).ok()?;
+        let mut head = Buffer::for_overwrite(size.min(HEAD));
+        if self.source.read_at(job.path, 0, &mut head).ok()? != head.len() {
+            return None;
+        }
+        let probed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            decode.probe(&head).or_else(|| {
+                let whole = (size > HEAD).then(|| self.source.read(job.path).ok()).flatten()?;
+                decode.probe(&whole.1)
+            })
+        }));
+        self.pipeline(job).spec_from(1, probed.ok()??).ok()
+    }
+
+    /// Runs `make` while nobody else does for the same key.
+    fn alone<T>(&self, key: Key, make: impl FnOnce() -> T) -> T {
+        let lock = Arc::clone(self.making.lock().entry(key).or_default());
+        let turn = lock.lock();
+        let made = make();
+        drop(turn);
+        let mut making = self.making.lock();
+        // Two owners: the map and this call. Whoever waits or is about to holds a third.
+        if Arc::strong_count(&lock) <= 2 {
+            making.remove(&key);
+        }
+        made
+    }
+
+    fn note<T>(&self, job: Job, made: Result<T, MakeError>) -> Result<T, MakeError> {
+        match &made {
+            Ok(_) => self.bad.forget(job.path),
+            Err(error) => {
+                self.meter.count(Tally::Error);
+                self.bad.note(job.path, error);
+            }
+        }
+        made
+    }
+}

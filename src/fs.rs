@@ -1,0 +1,289 @@
+//! What a mount shows: names, sizes and byte ranges, and which opening gets which draw.
+//!
+//! docs/SEMANTICS.md is the promise that this module keeps. It answers whoever asks, and knows
+//! nothing of the kernel or of how requests reach it. Nothing here waits for another request:
+//! what takes long is answered later, from wherever it was made.
+
+mod control;
+mod draws;
+mod error;
+mod handle;
+mod ino;
+mod names;
+mod read;
+mod tree;
+
+pub use control::Texts;
+pub use error::FsError;
+pub use handle::{Fh, Serving};
+pub use ino::Ino;
+pub use names::Naming;
+
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::exec::{Executor, Job, Turns};
+use crate::source::Stat;
+use control::Control;
+use draws::Draws;
+use handle::{Content, Handles, Opening};
+use ino::{Place, View};
+use tree::{Kind, Node, Tree};
+
+/// A tree of served files.
+pub struct Fs {
+    exec: Arc<Executor>,
+    turns: Arc<Turns>,
+    tree: Tree,
+    handles: Handles,
+    draws: Arc<Draws>,
+    control: Control,
+}
+
+/// What `stat` tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Attr {
+    /// What it is known by.
+    pub ino: Ino,
+    /// Whether it is a folder.
+    pub folder: bool,
+    /// Bytes: exactly what reading gives.
+    pub size: u64,
+    /// Permission bits: the source's, without the right to write.
+    pub mode: u16,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Last change.
+    pub modified: SystemTime,
+    /// Whether this stays true for as long as the inode is known.
+    pub lasting: bool,
+}
+
+/// One name in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// What it is known by.
+    pub ino: Ino,
+    /// The served name.
+    pub name: OsString,
+    /// Whether it is a folder.
+    pub folder: bool,
+}
+
+/// What `open` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// What the opening is known by.
+    pub fh: Fh,
+    /// Whether its bytes are this opening's alone.
+    pub serving: Serving,
+}
+
+impl Fs {
+    /// The tree of what `exec` makes. `texts` are the files of `.parbake/` that are not known
+    /// here. Samples are made in `turns`.
+    pub fn new(exec: Arc<Executor>, turns: Arc<Turns>, naming: Naming, texts: Texts) -> Fs {
+        Fs {
+            tree: Tree::new(Arc::clone(&exec), naming),
+            exec,
+            turns,
+            handles: Handles::default(),
+            draws: Arc::default(),
+            control: Control::new(texts),
+        }
+    }
+
+    /// The executor that makes the samples.
+    pub fn exec(&self) -> &Executor {
+        &self.exec
+    }
+
+    /// What is under a name in a folder. Answers through `reply`, now or later.
+    pub fn lookup(
+        self: &Arc<Fs>,
+        parent: Ino,
+        name: &OsStr,
+        reply: impl FnOnce(Result<Attr, FsError>) + Send + 'static,
+    ) {
+        match self.find(parent, name) {
+            Ok(ino) => self.attr(ino, reply),
+            Err(error) => reply(Err(error)),
+        }
+    }
+
+    fn find(&self, parent: Ino, name: &OsStr) -> Result<Ino, FsError> {
+        match parent.place() {
+            Place::Control(folder) => self.control.find(folder, name),
+            Place::Tree(View::Plain, base) if base == ino::ROOT && name == control::FOLDER => {
+                Ok(control::ROOT)
+            }
+            Place::Tree(view, base) => Ok(Ino::new(view, self.tree.find(base, name)?)),
+        }
+    }
+
+    /// What is known of an inode. Answers through `reply`, now or later.
+    pub fn attr(
+        self: &Arc<Fs>,
+        ino: Ino,
+        reply: impl FnOnce(Result<Attr, FsError>) + Send + 'static,
+    ) {
+        let base = match ino.place() {
+            Place::Control(what) => {
+                let fs = Arc::clone(self);
+                // The manifest looks at every sample: that takes a turn as the making of one does.
+                if self.control.is_slow(what) {
+                    return self.turns.take(move || reply(fs.control.attr(ino, what, &fs)));
+                }
+                return reply(self.control.attr(ino, what, self));
+            }
+            Place::Tree(_, base) => base,
+        };
+        let node = match self.tree.node(base) {
+            Ok(node) => node,
+            Err(error) => return reply(Err(error)),
+        };
+        match self.quick_size(&node) {
+            Some(size) => reply(self.attr_of(ino, &node, size)),
+            None => {
+                let fs = Arc::clone(self);
+                self.turns.take(move || reply(fs.attr_of(ino, &node, fs.made_size(&node))));
+            }
+        }
+    }
+
+    /// The size, if it can be told without making a sample.
+    fn quick_size(&self, node: &Node) -> Option<u64> {
+        match &node.kind {
+            Kind::Folder => Some(0),
+            Kind::Plain { stat } => Some(stat.size),
+            Kind::Sample { size, stat, plan } => match size.get() {
+                Some(size) => Some(*size),
+                None => {
+                    let path = self.tree.path(node);
+                    let job = Job { path: &path, stat: *stat, plan: *plan };
+                    let known = self.exec.known_size(job)?;
+                    Some(*size.get_or_init(|| known))
+                }
+            },
+        }
+    }
+
+    /// The size of a sample that has to be made to know it. One that can't be made has no bytes,
+    /// and opening it tells why.
+    fn made_size(&self, node: &Node) -> u64 {
+        let Kind::Sample { size, stat, plan } = &node.kind else { return 0 };
+        let path = self.tree.path(node);
+        let job = Job { path: &path, stat: *stat, plan: *plan };
+        match self.exec.served_size(job) {
+            Ok(made) => *size.get_or_init(|| made),
+            Err(_) => 0,
+        }
+    }
+
+    fn attr_of(&self, ino: Ino, node: &Node, size: u64) -> Result<Attr, FsError> {
+        let (stat, lasting) = match &node.kind {
+            Kind::Folder => (self.exec.source().stat(&self.tree.path(node))?, false),
+            Kind::Plain { stat } => (*stat, true),
+            Kind::Sample { stat, size, .. } => (*stat, size.get().is_some()),
+        };
+        Ok(Attr {
+            ino,
+            folder: stat.folder,
+            size,
+            mode: stat.mode & 0o555,
+            uid: stat.uid,
+            gid: stat.gid,
+            modified: stat.modified(),
+            lasting,
+        })
+    }
+
+    /// What is in a folder, in the order of the source's names.
+    ///
+    /// # Errors
+    /// If it isn't a folder that can be listed.
+    pub fn list(&self, ino: Ino) -> Result<Vec<Listed>, FsError> {
+        match ino.place() {
+            Place::Control(what) => self.control.list(what),
+            Place::Tree(view, base) => self.tree.list(base, view),
+        }
+    }
+
+    /// Opens a file. Answers through `reply`, now or later.
+    pub fn open(
+        self: &Arc<Fs>,
+        ino: Ino,
+        reply: impl FnOnce(Result<Opened, FsError>) + Send + 'static,
+    ) {
+        let (view, base) = match ino.place() {
+            Place::Control(what) => {
+                let fs = Arc::clone(self);
+                let open = move || {
+                    let text = fs.control.text(what, &fs)?;
+                    let fh = fs.handles.add(Content::Text(text));
+                    Ok(Opened { fh, serving: Serving::Direct })
+                };
+                return if self.control.is_slow(what) {
+                    self.turns.take(move || reply(open()));
+                } else {
+                    reply(open());
+                };
+            }
+            Place::Tree(view, base) => (view, base),
+        };
+        let node = match self.unchanged(base) {
+            Ok(node) => node,
+            Err(error) => return reply(Err(error)),
+        };
+        if self.quick_size(&node).is_some() {
+            return reply(self.opened(view, &node));
+        }
+        // Its size is not known: either it can't be made, or that was a passing trouble.
+        let fs = Arc::clone(self);
+        self.turns.take(move || {
+            fs.made_size(&node);
+            let known = matches!(&node.kind, Kind::Sample { size, .. } if size.get().is_some());
+            reply(if known { fs.opened(view, &node) } else { Err(FsError::NotMade) });
+        });
+    }
+
+    /// The node, if what it stands for is still what it was: else the name has to be looked up
+    /// again, and gets another inode.
+    fn unchanged(&self, base: u64) -> Result<Arc<Node>, FsError> {
+        let node = self.tree.node(base)?;
+        let stat = match &node.kind {
+            Kind::Folder => return Err(FsError::IsFolder),
+            Kind::Plain { stat } | Kind::Sample { stat, .. } => stat,
+        };
+        let now: Stat = self.exec.source().stat(&self.tree.path(&node))?;
+        if now == *stat { Ok(node) } else { Err(FsError::Stale) }
+    }
+
+    fn opened(&self, view: View, node: &Arc<Node>) -> Result<Opened, FsError> {
+        let path = self.tree.path(node);
+        let (content, serving) = match &node.kind {
+            Kind::Folder => return Err(FsError::IsFolder),
+            Kind::Plain { .. } => (Content::Plain(path), Serving::Shared),
+            Kind::Sample { stat, plan, .. } => {
+                let fixed = self.exec.plans()[*plan].pipeline.is_deterministic();
+                let (epoch, serving) = match view {
+                    View::Epoch(epoch) => (Some(epoch), Serving::Shared),
+                    View::Plain if fixed => (Some(0), Serving::Shared),
+                    View::Plain => (None, Serving::Direct),
+                };
+                (Content::Sample(Arc::new(Opening::new(path, *stat, *plan, epoch))), serving)
+            }
+        };
+        Ok(Opened { fh: self.handles.add(content), serving })
+    }
+
+    /// Ends an opening.
+    pub fn close(&self, fh: Fh) {
+        if let Some(Content::Sample(opening)) = self.handles.remove(fh) {
+            opening.hand_back(&self.draws);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `stats`, `stats.json` and `metrics`: what the mount has done, for a person, a script and
+//! Prometheus.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::super::Fs;
+use crate::exec::{Figures, Tally};
+use crate::units::{bytes, duration, percent};
+
+/// The tallies that are shown: name, what it counts, help.
+const TALLIES: &[(Tally, &str, &str)] = &[
+    (Tally::Served, "served", "samples served"),
+    (Tally::SourceRead, "source_read", "source files read"),
+    (Tally::CacheRead, "cache_read", "entries read from the cache"),
+    (Tally::Decompress, "decompress", "entries decompressed"),
+    (Tally::Compress, "compress", "entries compressed"),
+    (Tally::CacheWrite, "cache_write", "entries written to the cache"),
+    (Tally::Hit, "hit", "samples found in the cache at the split"),
+    (Tally::Miss, "miss", "samples made for the cache"),
+    (Tally::Error, "error", "samples that could not be made"),
+];
+
+/// One counter by name.
+struct Row {
+    plan: Option<usize>,
+    name: String,
+    figures: Figures,
+}
+
+fn rows(fs: &Fs) -> Vec<Row> {
+    let meter = fs.exec.meter();
+    let tallies = TALLIES.iter().map(|(tally, name, _)| Row {
+        plan: None,
+        name: (*name).to_owned(),
+        figures: meter.tally(*tally),
+    });
+    let plans = fs.exec.plans().iter().enumerate().flat_map(|(at, plan)| {
+        let steps = plan.pipeline.names().zip(meter.steps(at));
+        steps.map(move |(name, figures)| Row { plan: Some(at), name: name.to_owned(), figures })
+    });
+    tallies.chain(plans).collect()
+}
+
+fn hit_rate(fs: &Fs) -> Option<f64> {
+    let count = |tally| fs.exec.meter().tally(tally).count as f64;
+    let all = count(Tally::Hit) + count(Tally::Miss);
+    (all > 0.0).then(|| count(Tally::Hit) / all)
+}
+
+pub(super) fn text(fs: &Fs) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{name:<22}{value}");
+    };
+    line("mounted for", duration(fs.control.started.elapsed().as_secs_f64()));
+    for serving in fs.control.texts.serving.lines() {
+        line("serving", serving.to_owned());
+    }
+    for (at, plan) in fs.exec.plans().iter().enumerate() {
+        let split = plan.pipeline.split_name(plan.strategy.split);
+        let globs = plan.matcher.patterns().join(" ");
+        line(
+            &format!("pipeline {}", at + 1),
+            format!("{globs}, split `{split}`, codec `{}`", plan.strategy.codec),
+        );
+    }
+    let rate = hit_rate(fs).map_or("nothing asked for yet".to_owned(), percent);
+    line("cache hit rate", rate);
+    if let Some(cache) = fs.exec.cache() {
+        let status = cache.status();
+        let of = match status.limit {
+            u64::MAX => String::new(),
+            limit => format!(" of {}", bytes(limit)),
+        };
+        line("cache", format!("{} entries, {}{of}", status.entries, bytes(status.bytes)));
+    }
+    line("open files", fs.handles.len().to_string());
+    line("bad samples", fs.exec.bad_samples().list().len().to_string());
+    out.push('\n');
+    let _ = writeln!(out, "{:<28}{:>10}{:>12}{:>12}{:>12}", "", "count", "time", "each", "bytes");
+    for Row { plan, name, figures } in rows(fs) {
+        let name = match plan {
+            Some(plan) => format!("{}.{name}", plan + 1),
+            None => name,
+        };
+        let seconds = figures.nanoseconds as f64 / 1e9;
+        let each = if figures.count == 0 { 0.0 } else { seconds / figures.count as f64 };
+        let _ = writeln!(
+            out,
+            "{name:<28}{:>10}{:>12}{:>12}{:>12}",
+            figures.count,
+            duration(seconds),
+            duration(each),
+            bytes(figures.bytes),
+        );
+    }
+    out
+}
+
+pub(super) fn json(fs: &Fs) -> String {
+    let figures = |figures: &Figures| {
+        json!({
+            "count": figures.count,
+            "seconds": figures.nanoseconds as f64 / 1e9,
+            "bytes": figures.bytes,
+        })
+    };
+    let (steps, tallies): (Vec<Row>, Vec<Row>) =
+        rows(fs).into_iter().partition(|row| row.plan.is_some());
+    let tallies: serde_json::Map<String, Value> =
+        tallies.iter().map(|row| (row.name.clone(), figures(&row.figures))).collect();
+    let plans: Vec<Value> = fs
+        .exec
+        .plans()
+        .iter()
+        .enumerate()
+        .map(|(at, plan)| {
+            let steps: Vec<Value> = steps
+                .iter()
+                .filter(|row| row.plan == Some(at))
+                .map(|row| json!({ "name": row.name, "figures": figures(&row.figures) }))
+                .collect();
+            json!({
+                "match": plan.matcher.patterns(),
+                "split": plan.pipeline.split_name(plan.strategy.split),
+                "codec": plan.strategy.codec.to_string(),
+                "steps": steps,
+            })
+        })
+        .collect();
+    let cache = fs.exec.cache().map(|cache| {
+        let status = cache.status();
+        json!({ "entries": status.entries, "bytes": status.bytes, "limit": status.limit })
+    });
+    let all = json!({
+        "seconds": fs.control.started.elapsed().as_secs_f64(),
+        "hit_rate": hit_rate(fs),
+        "cache": cache,
+        "open_files": fs.handles.len(),
+        "bad_samples": fs.exec.bad_samples().list().len(),
+        "tallies": tallies,
+        "pipelines": plans,
+    });
+    format!("{all:#}\n")
+}
+
+/// Prometheus's text format 0.0.4.
+pub(super) fn metrics(fs: &Fs) -> String {
+    let mut out = String::new();
+    for (tally, name, help) in TALLIES {
+        let Figures { count, nanoseconds, bytes } = fs.exec.meter().tally(*tally);
+        let _ = writeln!(out, "# HELP parbake_{name}_total {help}");
+        let _ = writeln!(out, "# TYPE parbake_{name}_total counter");
+        let _ = writeln!(out, "parbake_{name}_total {count}");
+        let seconds = nanoseconds as f64 / 1e9;
+        let _ = writeln!(out, "# TYPE parbake_{name}_seconds_total counter");
+        let _ = writeln!(out, "parbake_{name}_seconds_total {seconds}");
+        let _ = writeln!(out, "# TYPE parbake_{name}_bytes_total counter");
+        let _ = writeln!(out, "parbake_{name}_bytes_total {bytes}");
+    }
+    for (unit, of) in STEP_METRICS {
+        let _ = writeln!(out, "# TYPE parbake_step_{unit} counter");
+        for Row { plan, name, figures } in rows(fs) {
+            if let Some(plan) = plan {
+                let value = of(&figures);
+                let _ = writeln!(
+                    out,
+                    "parbake_step_{unit}{{pipeline=\"{}\",step=\"{name}\"}} {value}",
+                    plan + 1
+                );
+            }
+        }
+    }
+    out
+}
+
+const STEP_METRICS: &[(&str, fn(&Figures) -> f64)] = &[
+    ("total", |figures| figures.count as f64),
+    ("seconds_total", |figures| figures.nanoseconds as f64 / 1e9),
+    ("bytes_total", |figures| figures.bytes as f64),
+];

@@ -1,0 +1,124 @@
+//! Reading: the first read of an opening makes its file, the others wait for it without holding a
+//! thread, and all are answered from the same bytes.
+
+use std::mem::replace;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::error::FsError;
+use super::handle::{Content, Fh, Making, Opening, Waiter};
+use super::Fs;
+use crate::exec::{Job, MakeError};
+use crate::sample::Buffer;
+
+/// The most bytes that one read of a plain file gives; a reader asks again for the rest.
+const MOST_AT_ONCE: usize = 1 << 20;
+
+impl Fs {
+    /// Reads up to `len` bytes from `offset` on: fewer only at the end of the file. Answers
+    /// through `reply`, now or later.
+    pub fn read(
+        self: &Arc<Fs>,
+        fh: Fh,
+        offset: u64,
+        len: usize,
+        reply: impl FnOnce(Result<&[u8], FsError>) + Send + 'static,
+    ) {
+        match self.handles.get(fh) {
+            Err(error) => reply(Err(error)),
+            Ok(Content::Text(text)) => reply(Ok(&text[within(text.len(), offset, len)])),
+            Ok(Content::Plain(path)) => {
+                let mut bytes = Buffer::for_overwrite(len.min(MOST_AT_ONCE));
+                match self.exec.read_plain(&path, offset, &mut bytes) {
+                    Ok(got) => reply(Ok(&bytes[..got])),
+                    Err(error) => reply(Err(error.into())),
+                }
+            }
+            Ok(Content::Sample(opening)) => self.read_sample(opening, offset, len, reply),
+        }
+    }
+
+    fn read_sample(
+        self: &Arc<Fs>,
+        opening: Arc<Opening>,
+        offset: u64,
+        len: usize,
+        reply: impl FnOnce(Result<&[u8], FsError>) + Send + 'static,
+    ) {
+        let give = {
+            let opening = Arc::clone(&opening);
+            move |file: Result<&[u8], FsError>| match file {
+                Ok(file) => {
+                    let range = within(file.len(), offset, len);
+                    opening.note_read(range.start as u64, range.end as u64, file.len() as u64);
+                    reply(Ok(&file[range]));
+                }
+                Err(error) => reply(Err(error)),
+            }
+        };
+        let mut state = opening.state.lock();
+        match &mut state.file {
+            Making::Done(file) => {
+                let file = Arc::clone(file);
+                drop(state);
+                give(Ok(&file));
+            }
+            Making::Failed => {
+                drop(state);
+                give(Err(FsError::NotMade));
+            }
+            Making::Now(waiters) => waiters.push(Box::new(give)),
+            Making::NotYet => {
+                state.file = Making::Now(vec![Box::new(give) as Waiter]);
+                drop(state);
+                let fs = Arc::clone(self);
+                self.turns.take(move || fs.make(&opening));
+            }
+        }
+    }
+
+    fn make(&self, opening: &Opening) {
+        let job = Job { path: &opening.path, stat: opening.stat, plan: opening.plan };
+        let epoch = opening.epoch(&self.draws);
+        // Steps catch their own panics; this one is for everything around them, so that those who
+        // wait are always answered.
+        let made = catch_unwind(AssertUnwindSafe(|| self.exec.serve(job, epoch)));
+        let (now, file) = match made {
+            Ok(Ok(file)) => {
+                let file = Arc::new(file);
+                (Making::Done(Arc::clone(&file)), Ok(file))
+            }
+            Ok(Err(MakeError::Changed)) => (Making::Failed, Err(true)),
+            Ok(Err(_)) | Err(_) => (Making::Failed, Err(false)),
+        };
+        let before = replace(&mut opening.state.lock().file, now);
+        let Making::Now(waiters) = before else { return };
+        for waiter in waiters {
+            waiter(match &file {
+                Ok(file) => Ok(file),
+                Err(true) => Err(FsError::Stale),
+                Err(false) => Err(FsError::NotMade),
+            });
+        }
+    }
+}
+
+/// The part of `0..size` that a read of `len` bytes from `offset` gives.
+fn within(size: usize, offset: u64, len: usize) -> Range<usize> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(size);
+    start..start.saturating_add(len).min(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_stays_in_the_file() {
+        assert_eq!(within(10, 0, 4), 0..4);
+        assert_eq!(within(10, 8, 4), 8..10);
+        assert_eq!(within(10, 10, 4), 10..10);
+        assert_eq!(within(10, u64::MAX, usize::MAX), 10..10);
+    }
+}

@@ -1,0 +1,248 @@
+//! The source's tree by inode: read when asked for, a folder at a time; nothing walks it first.
+//!
+//! A file's inode stands for one content: when the source file changes, its name gets another
+//! inode. So what the kernel keeps of an inode is never wrong, and no opening ever sees a mixture.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::error::FsError;
+use super::ino::{FILE_MASK, Ino, ROOT, View};
+use super::names::{Naming, served_names};
+use super::{Listed, control};
+use crate::exec::Executor;
+use crate::source::Stat;
+
+/// What an inode stands for.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// The folder that it is in; the root is in itself.
+    parent: u64,
+    /// The source's name.
+    name: OsString,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Folder,
+    /// A file that no plan is for.
+    Plain { stat: Stat },
+    /// A sample, and its served size as soon as it is known.
+    Sample { stat: Stat, plan: usize, size: OnceLock<u64> },
+}
+
+pub(super) struct Tree {
+    exec: Arc<Executor>,
+    naming: Naming,
+    nodes: RwLock<HashMap<u64, Arc<Node>>>,
+    /// Inodes of names that don't have the first one that they could have.
+    moved: Mutex<HashMap<(u64, OsString), u64>>,
+    folders: Mutex<HashMap<u64, Arc<Folder>>>,
+}
+
+/// A folder's listing.
+struct Folder {
+    /// When it was true.
+    stamp: (i128, i128),
+    read: Instant,
+    /// Whether it was read long enough after the folder's last change that a further change would
+    /// show.
+    settled: bool,
+    /// Sorted by served name.
+    entries: Vec<Served>,
+}
+
+struct Served {
+    name: OsString,
+    /// The source's name, where it is another.
+    source: Option<OsString>,
+    folder: bool,
+    plan: Option<usize>,
+}
+
+impl Served {
+    fn source(&self) -> &OsStr {
+        self.source.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// Two changes of a folder within a tick of the file system's clock leave one time stamp. Ticks are
+/// at most 10 ms; a listing that is younger than this against the first sight of its stamp is read
+/// once more.
+const TICK: Duration = Duration::from_millis(20);
+
+impl Tree {
+    pub(super) fn new(exec: Arc<Executor>, naming: Naming) -> Tree {
+        let root = Node { parent: ROOT, name: OsString::new(), kind: Kind::Folder };
+        Tree {
+            exec,
+            naming,
+            nodes: RwLock::new(HashMap::from([(ROOT, Arc::new(root))])),
+            moved: Mutex::default(),
+            folders: Mutex::default(),
+        }
+    }
+
+    pub(super) fn node(&self, file: u64) -> Result<Arc<Node>, FsError> {
+        self.nodes.read().get(&file).cloned().ok_or(FsError::NoSuchName)
+    }
+
+    /// The path within the source.
+    pub(super) fn path(&self, node: &Node) -> PathBuf {
+        let mut parts = vec![node.name.clone()];
+        let mut above = node.parent;
+        let nodes = self.nodes.read();
+        while above != ROOT {
+            let Some(folder) = nodes.get(&above) else { break };
+            parts.push(folder.name.clone());
+            above = folder.parent;
+        }
+        parts.iter().rev().collect()
+    }
+
+    /// What is under a served name in a folder now.
+    pub(super) fn find(&self, parent: u64, name: &OsStr) -> Result<u64, FsError> {
+        let folder = self.folder(parent)?;
+        let at = folder.entries.binary_search_by(|entry| entry.name.as_os_str().cmp(name));
+        let entry = &folder.entries[at.map_err(|_| FsError::NoSuchName)?];
+        let kind = if entry.folder {
+            Kind::Folder
+        } else {
+            let above = self.node(parent)?;
+            let stat = self.exec.source().stat(&self.path(&above).join(entry.source()))?;
+            match entry.plan {
+                Some(plan) => Kind::Sample { stat, plan, size: OnceLock::new() },
+                None => Kind::Plain { stat },
+            }
+        };
+        Ok(self.number(parent, entry.source(), kind))
+    }
+
+    /// What is in a folder now.
+    pub(super) fn list(&self, file: u64, view: View) -> Result<Vec<Listed>, FsError> {
+        let folder = self.folder(file)?;
+        let moved = self.moved.lock();
+        let number = |source: &OsStr| {
+            let known = (!moved.is_empty()).then(|| moved.get(&(file, source.to_owned()))).flatten();
+            known.copied().unwrap_or_else(|| candidate(file, source, 0))
+        };
+        let listed = folder.entries.iter().map(|entry| Listed {
+            ino: Ino::new(view, number(entry.source())),
+            name: entry.name.clone(),
+            folder: entry.folder,
+        });
+        Ok(listed.collect())
+    }
+
+    /// The inode of a name that is of this kind now: the one it has, unless that stands for an
+    /// earlier content.
+    fn number(&self, parent: u64, name: &OsStr, kind: Kind) -> u64 {
+        let same = |node: &Node| {
+            node.parent == parent && node.name == name && same_content(&node.kind, &kind)
+        };
+        let known = self.moved.lock().get(&(parent, name.to_owned())).copied();
+        let first = known.unwrap_or_else(|| candidate(parent, name, 0));
+        if self.nodes.read().get(&first).is_some_and(|node| same(node)) {
+            return first;
+        }
+        let mut nodes = self.nodes.write();
+        let free = (0..)
+            .map(|version| candidate(parent, name, version))
+            .find(|number| nodes.get(number).is_none_or(|node| same(node)))
+            .expect("there are more numbers than nodes");
+        nodes
+            .entry(free)
+            .or_insert_with(|| Arc::new(Node { parent, name: name.to_owned(), kind }));
+        if free != candidate(parent, name, 0) {
+            self.moved.lock().insert((parent, name.to_owned()), free);
+        }
+        free
+    }
+
+    fn folder(&self, file: u64) -> Result<Arc<Folder>, FsError> {
+        let node = self.node(file)?;
+        if !matches!(node.kind, Kind::Folder) {
+            return Err(FsError::NotFolder);
+        }
+        let path = self.path(&node);
+        let stat = self.exec.source().stat(&path)?;
+        let stamp = (stat.modified_ns, stat.changed_ns);
+        let known = self.folders.lock().get(&file).cloned();
+        let seen = known.filter(|folder| folder.stamp == stamp);
+        if let Some(folder) = &seen
+            && (folder.settled || folder.read.elapsed() < TICK)
+        {
+            return Ok(Arc::clone(folder));
+        }
+        // Under this stamp for the second time: what changes from now on will change it.
+        let settled = seen.is_some();
+        let read = Instant::now();
+        let entries = self.served(file == ROOT, &path)?;
+        let folder = Arc::new(Folder { stamp, read, settled, entries });
+        self.folders.lock().insert(file, Arc::clone(&folder));
+        Ok(folder)
+    }
+
+    fn served(&self, root: bool, path: &std::path::Path) -> Result<Vec<Served>, FsError> {
+        let mut found = self.exec.source().list(path)?;
+        if root && let Some(at) = found.iter().position(|entry| entry.name == control::FOLDER) {
+            log::warn!("the source has a `{}` of its own: it is not shown", control::FOLDER);
+            found.remove(at);
+        }
+        let plans: Vec<Option<usize>> = found
+            .iter()
+            .map(|entry| {
+                (!entry.folder).then(|| self.exec.plan_for(&path.join(&entry.name))).flatten()
+            })
+            .collect();
+        let extension =
+            |plan: &Option<usize>| plan.map(|at| self.exec.plans()[at].pipeline.output().extension());
+        let wanted: Vec<_> = found
+            .iter()
+            .zip(&plans)
+            .map(|(entry, plan)| (entry.name.as_os_str(), extension(plan)))
+            .collect();
+        let names = served_names(&wanted, self.naming);
+        let mut entries: Vec<Served> = found
+            .into_iter()
+            .zip(plans)
+            .zip(names)
+            .map(|((entry, plan), name)| Served {
+                source: (entry.name != name).then_some(entry.name),
+                name,
+                folder: entry.folder,
+                plan,
+            })
+            .collect();
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+}
+
+fn same_content(a: &Kind, b: &Kind) -> bool {
+    match (a, b) {
+        (Kind::Folder, Kind::Folder) => true,
+        (Kind::Plain { stat: a }, Kind::Plain { stat: b }) => a == b,
+        (Kind::Sample { stat: a, plan: m, .. }, Kind::Sample { stat: b, plan: n, .. }) => {
+            a == b && m == n
+        }
+        _ => false,
+    }
+}
+
+/// The number of a name in a folder: the same in every mount of the set, unless the file changed
+/// in this one (or another name has it, which a set of a million files has even odds to see once).
+fn candidate(parent: u64, name: &OsStr, version: u64) -> u64 {
+    let mut hasher = Xxh3::new();
+    hasher.update(&parent.to_le_bytes());
+    hasher.update(&version.to_le_bytes());
+    hasher.update(name.as_encoded_bytes());
+    (hasher.digest() & FILE_MASK).max(ROOT + 1)
+}
