@@ -5,9 +5,12 @@
 //! caller's business.
 
 mod disk;
+mod file;
 mod index;
 mod memory;
-mod pack;
+mod packs;
+mod record;
+mod writer;
 
 pub use disk::{DiskCache, Options};
 pub use memory::MemoryCache;

@@ -84,7 +84,9 @@ mod tests {
         let first = |seed, epoch, group: &[u8], step| Draw::new(seed, epoch, group, step).bits();
         let base = first(1, 2, b"a", 3);
         assert_eq!(base, first(1, 2, b"a", 3));
-        for other in [first(2, 2, b"a", 3), first(1, 3, b"a", 3), first(1, 2, b"b", 3), first(1, 2, b"a", 4)] {
+        for other in
+            [first(2, 2, b"a", 3), first(1, 3, b"a", 3), first(1, 2, b"b", 3), first(1, 2, b"a", 4)]
+        {
             assert_ne!(base, other);
         }
     }
@@ -102,7 +104,11 @@ mod tests {
     #[test]
     fn units_stay_in_their_interval() {
         let mut draw = Draw::new(7, 1, b"", 1);
-        let mean = (0..10_000).map(|_| draw.uniform(2.0, 4.0)).inspect(|x| assert!((2.0..4.0).contains(x))).sum::<f64>() / 1e4;
+        let mean = (0..10_000)
+            .map(|_| draw.uniform(2.0, 4.0))
+            .inspect(|x| assert!((2.0..4.0).contains(x)))
+            .sum::<f64>()
+            / 1e4;
         assert!((2.97..3.03).contains(&mean), "{mean}");
     }
 }

@@ -35,11 +35,7 @@ impl Array {
     ///
     /// # Panics
     /// If the shape has more than [`MAX_DIMS`] dimensions.
-    pub fn for_overwrite(
-        dtype: Dtype,
-        layout: Layout,
-        shape: &[usize],
-    ) -> Result<Array, TooLarge> {
+    pub fn for_overwrite(dtype: Dtype, layout: Layout, shape: &[usize]) -> Result<Array, TooLarge> {
         let len = bytes_of(dtype, shape)?;
         Ok(Array { dtype, layout, shape: shape.to_vec(), data: Buffer::for_overwrite(len) })
     }

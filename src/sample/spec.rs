@@ -88,9 +88,9 @@ impl ArraySpec {
 
     /// The bytes of the elements, if every dimension is exact and the product fits.
     pub fn bytes(&self) -> Option<u64> {
-        self.dims.iter().try_fold(self.dtype.size() as u64, |bytes, dim| {
-            bytes.checked_mul(dim.exact()? as u64)
-        })
+        self.dims
+            .iter()
+            .try_fold(self.dtype.size() as u64, |bytes, dim| bytes.checked_mul(dim.exact()? as u64))
     }
 }
 

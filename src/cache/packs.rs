@@ -1,0 +1,293 @@
+//! All packs of a cache folder: which there are, how far each is known, and their open files.
+//!
+//! It finds records and puts them into the [`Index`]; it reads no bodies and writes no records.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use lru::LruCache;
+use parking_lot::{Mutex, RwLock};
+
+use super::file::{Disk, Listed};
+use super::index::{Id, Index, Place};
+use super::record::{HEADER_LEN, Header, RawHeader, record_len};
+
+const SUFFIX: &str = ".pack";
+
+/// Packs that are kept open. A set of 256 GiB in full packs; far enough below the 1024 files that
+/// a process may usually have.
+const OPEN_PACKS: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
+
+/// Threads that look through packs. They wait for the disk more than they compute.
+const SCANNERS: usize = 8;
+
+/// Bytes that a scan reads at once: costs no more than a header alone, and has many of them where
+/// bodies are short.
+const WINDOW: usize = 4096;
+
+/// One pack.
+pub(super) struct Pack {
+    pub(super) number: u32,
+    path: PathBuf,
+    /// Written by this process: its records are in the index as they are written.
+    own: bool,
+    /// Bytes from the start that are whole records; the next one starts here.
+    whole: AtomicU64,
+    /// Bytes of the file, as last seen.
+    bytes: AtomicU64,
+    warned: AtomicBool,
+}
+
+impl Pack {
+    /// Where the next record starts.
+    pub(super) fn end(&self) -> u64 {
+        self.whole.load(Ordering::Acquire)
+    }
+
+    /// Notes that the pack, which is ours, was written up to here.
+    pub(super) fn set_end(&self, end: u64) {
+        self.whole.store(end, Ordering::Release);
+        self.bytes.store(end, Ordering::Release);
+    }
+
+    /// Says what is wrong with a pack: the first time as a warning, then in detail only.
+    pub(super) fn complain(&self, offset: u64, trouble: &dyn std::error::Error) {
+        let path = self.path.display();
+        if self.warned.swap(true, Ordering::Relaxed) {
+            log::debug!("{path}, byte {offset}: {trouble}");
+        } else {
+            log::warn!("{path}, byte {offset}: {trouble}; what can't be used there is made again");
+        }
+    }
+}
+
+/// The packs of a folder.
+pub(super) struct Packs {
+    disk: Arc<dyn Disk>,
+    folder: PathBuf,
+    table: RwLock<Table>,
+    open: Mutex<LruCache<u32, Arc<File>>>,
+}
+
+#[derive(Default)]
+struct Table {
+    by_number: HashMap<u32, Arc<Pack>>,
+    by_name: HashMap<OsString, u32>,
+    next: u32,
+}
+
+impl Table {
+    fn add(&mut self, name: OsString, path: PathBuf, own: bool) -> Arc<Pack> {
+        let number = self.next;
+        self.next += 1;
+        let (whole, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
+        let warned = AtomicBool::new(false);
+        let pack = Arc::new(Pack { number, path, own, whole, bytes, warned });
+        self.by_number.insert(number, Arc::clone(&pack));
+        self.by_name.insert(name, number);
+        pack
+    }
+
+    fn named(&self, name: &OsString) -> Option<&Arc<Pack>> {
+        self.by_number.get(self.by_name.get(name)?)
+    }
+}
+
+impl Packs {
+    /// None yet; [`look`](Self::look) finds them.
+    pub(super) fn new(disk: Arc<dyn Disk>, folder: PathBuf) -> Packs {
+        let open = Mutex::new(LruCache::new(OPEN_PACKS));
+        Packs { disk, folder, table: RwLock::default(), open }
+    }
+
+    /// Where they are.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The pack, unless it is gone.
+    pub(super) fn get(&self, number: u32) -> Option<Arc<Pack>> {
+        self.table.read().by_number.get(&number).cloned()
+    }
+
+    /// Bytes of all packs, as last seen.
+    pub(super) fn bytes(&self) -> u64 {
+        self.all().iter().map(|pack| pack.bytes.load(Ordering::Acquire)).sum()
+    }
+
+    /// All packs.
+    pub(super) fn all(&self) -> Vec<Arc<Pack>> {
+        self.table.read().by_number.values().cloned().collect()
+    }
+
+    /// A new, empty pack that nobody else writes to.
+    pub(super) fn create(&self) -> io::Result<(Arc<Pack>, Arc<File>)> {
+        // Held until it is in the table, so that a look at the folder can't take the new file for
+        // another process's.
+        let mut table = self.table.write();
+        loop {
+            // Freshly keyed by the system's randomness. A name that is taken costs another turn.
+            let name = RandomState::new().hash_one(std::process::id());
+            let name = OsString::from(format!("{name:016x}{SUFFIX}"));
+            let path = self.folder.join(&name);
+            let made = match self.disk.create(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.disk.make_folder(&self.folder)?;
+                    self.disk.create(&path)
+                }
+                other => other,
+            };
+            match made {
+                Ok(file) => {
+                    let (pack, file) = (table.add(name, path, true), Arc::new(file));
+                    self.open.lock().put(pack.number, Arc::clone(&file));
+                    return Ok((pack, file));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The open file of a pack.
+    pub(super) fn file(&self, pack: &Pack) -> io::Result<Arc<File>> {
+        if let Some(file) = self.open.lock().get(&pack.number) {
+            return Ok(Arc::clone(file));
+        }
+        let file = Arc::new(self.disk.open(&pack.path)?);
+        self.open.lock().put(pack.number, Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// Looks at the folder: finds new packs, records that were added to known ones, and packs that
+    /// are gone. One call at a time.
+    pub(super) fn look(&self, index: &Index) -> io::Result<()> {
+        // Before the folder is listed: what is made meanwhile isn't gone for not being listed.
+        let known = self.table.read().by_name.clone();
+        let listed = self.disk.list(&self.folder)?;
+        self.forget_gone(known, &listed, index);
+
+        let mut grown = Vec::new();
+        for Listed { name, len } in listed {
+            if !name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()) {
+                continue;
+            }
+            let mut table = self.table.write();
+            let pack = match table.named(&name) {
+                Some(pack) => Arc::clone(pack),
+                None => {
+                    let path = self.folder.join(&name);
+                    table.add(name, path, false)
+                }
+            };
+            drop(table);
+            if pack.own {
+                continue;
+            }
+            pack.bytes.store(len, Ordering::Release);
+            if len < pack.end() {
+                // Cut by its writer, or damaged: where its records end now isn't known.
+                pack.whole.store(0, Ordering::Release);
+            }
+            if pack.end() < len {
+                grown.push((pack, len));
+            }
+        }
+        self.scan_all(&grown, index);
+        Ok(())
+    }
+
+    fn forget_gone(&self, mut known: HashMap<OsString, u32>, listed: &[Listed], index: &Index) {
+        for Listed { name, .. } in listed {
+            known.remove(name);
+        }
+        for (name, number) in known {
+            let mut table = self.table.write();
+            table.by_name.remove(&name);
+            table.by_number.remove(&number);
+            drop(table);
+            self.open.lock().pop(&number);
+            index.remove_pack(number);
+        }
+    }
+
+    fn scan_all(&self, packs: &[(Arc<Pack>, u64)], index: &Index) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some((pack, len)) = packs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Err(error) = self.scan(pack, *len, index) {
+                    pack.complain(pack.end(), &error);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..packs.len().min(SCANNERS) {
+                scope.spawn(work);
+            }
+            work();
+        });
+    }
+
+    /// Puts the whole records from the pack's end on into the index. What isn't whole now (its
+    /// writer is at it, or was stopped) is tried again at the next look.
+    fn scan(&self, pack: &Pack, len: u64, index: &Index) -> io::Result<()> {
+        let file = self.file(pack)?;
+        let mut window = Window::new(&*self.disk, &file, len);
+        loop {
+            let at = pack.end();
+            let Some(header) = window.header(at)? else { break };
+            let end = at + record_len(header.body_len);
+            let Some(place) = Place::new(pack.number, at, header.body_len) else { break };
+            if end > len {
+                break;
+            }
+            index.add(Id::of(&header.key), place);
+            pack.whole.store(end, Ordering::Release);
+        }
+        if pack.end() < len {
+            let (path, rest) = (pack.path.display(), len - pack.end());
+            log::debug!("{path}: the last {rest} of {len} bytes are no whole record (yet)");
+        }
+        Ok(())
+    }
+}
+
+/// Headers out of a file, several a read where they are near each other.
+struct Window<'a> {
+    disk: &'a dyn Disk,
+    file: &'a File,
+    /// Bytes of the file.
+    len: u64,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Window<'a> {
+    fn new(disk: &'a dyn Disk, file: &'a File, len: u64) -> Window<'a> {
+        Window { disk, file, len, start: 0, bytes: Vec::new() }
+    }
+
+    /// The header at `at`, if a whole and right one is there.
+    fn header(&mut self, at: u64) -> io::Result<Option<Header>> {
+        if self.held(at).is_none() {
+            let left = self.len.saturating_sub(at).min(WINDOW as u64);
+            self.start = at;
+            // At most a window, so that it fits.
+            self.bytes.resize(left as usize, 0);
+            self.disk.read(self.file, at, &mut self.bytes)?;
+        }
+        Ok(self.held(at).and_then(|bytes| RawHeader(bytes).check().ok()))
+    }
+
+    fn held(&self, at: u64) -> Option<&[u8; HEADER_LEN]> {
+        let from = usize::try_from(at.checked_sub(self.start)?).ok()?;
+        self.bytes.get(from..)?.first_chunk()
+    }
+}
