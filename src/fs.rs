@@ -109,7 +109,7 @@ impl Fs {
         reply: impl FnOnce(Result<Attr, FsError>) + Send + 'static,
     ) {
         match self.find(parent, name) {
-            Ok(ino) => self.attr(ino, reply),
+            Ok(ino) => self.attr(ino, None, reply),
             Err(error) => reply(Err(error)),
         }
     }
@@ -124,20 +124,23 @@ impl Fs {
         }
     }
 
-    /// What is known of an inode. Answers through `reply`, now or later.
+    /// What is known of an inode, or of one of its openings. Answers through `reply`, now or
+    /// later.
     pub fn attr(
         self: &Arc<Fs>,
         ino: Ino,
+        fh: Option<Fh>,
         reply: impl FnOnce(Result<Attr, FsError>) + Send + 'static,
     ) {
         let base = match ino.place() {
             Place::Control(what) => {
-                let fs = Arc::clone(self);
+                let open = fh.and_then(|fh| self.handles.text_len(fh));
                 // The manifest looks at every sample: that takes a turn as the making of one does.
-                if self.control.is_slow(what) {
-                    return self.turns.take(move || reply(fs.control.attr(ino, what, &fs)));
+                if open.is_none() && self.control.is_slow(what) {
+                    let fs = Arc::clone(self);
+                    return self.turns.take(move || reply(fs.control.attr(ino, what, None, &fs)));
                 }
-                return reply(self.control.attr(ino, what, self));
+                return reply(self.control.attr(ino, what, open, self));
             }
             Place::Tree(_, base) => base,
         };

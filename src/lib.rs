@@ -2,9 +2,11 @@
 //! pipeline. `ARCHITECTURE.md` has the drawing, the layers and the invariants.
 
 pub mod cache;
+pub mod config;
 pub mod draw;
 pub mod exec;
 pub mod fs;
+pub mod fuse;
 pub mod output;
 pub mod pipeline;
 pub mod sample;

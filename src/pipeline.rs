@@ -21,6 +21,8 @@ use crate::step::{Kind, Map, Step, Unfit};
 pub struct FixedStep {
     /// Its name.
     pub name: &'static str,
+    /// All its parameters, as canonical JSON.
+    pub parameters: String,
     /// What it does.
     pub map: Box<dyn Map>,
 }
@@ -79,7 +81,8 @@ impl Pipeline {
             let next = prefixes[fixed.len()].then(&step);
             match step.kind {
                 Kind::Fixed(map) if rest.is_empty() => {
-                    fixed.push(FixedStep { name: step.name, map });
+                    let Step { name, parameters, .. } = step;
+                    fixed.push(FixedStep { name, parameters, map });
                     prefixes.push(next);
                 }
                 kind => rest.push(Step { kind, ..step }),
@@ -116,6 +119,12 @@ impl Pipeline {
     /// The names of the steps, in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.fixed.iter().map(|step| step.name).chain(self.rest.iter().map(|step| step.name))
+    }
+
+    /// The parameters of the steps, in order, as canonical JSON.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> + '_ {
+        let fixed = self.fixed.iter().map(|step| step.parameters.as_str());
+        fixed.chain(self.rest.iter().map(|step| step.parameters.as_str()))
     }
 
     /// The name of step `number`, counted from 1; 0 is the source.

@@ -88,14 +88,25 @@ impl Control {
         what == MANIFEST_AT
     }
 
-    pub(super) fn attr(&self, ino: Ino, what: u64, fs: &Fs) -> Result<Attr, FsError> {
+    /// `open` is the size of the opening that is asked about, if one is.
+    pub(super) fn attr(
+        &self,
+        ino: Ino,
+        what: u64,
+        open: Option<usize>,
+        fs: &Fs,
+    ) -> Result<Attr, FsError> {
         let root = fs.exec.source().stat(std::path::Path::new(""))?;
         let folder = what < FIRST_FILE_AT;
-        let size = if folder { 0 } else { self.text(what, fs)?.len() as u64 };
+        let size = match open {
+            Some(size) => size,
+            None if folder => 0,
+            None => self.text(what, fs)?.len(),
+        };
         Ok(Attr {
             ino,
             folder,
-            size,
+            size: size as u64,
             mode: root.mode & if folder { 0o555 } else { 0o444 },
             uid: root.uid,
             gid: root.gid,

@@ -126,6 +126,14 @@ impl Handles {
         self.open.lock().remove(&fh)
     }
 
+    /// The size of an open text.
+    pub(super) fn text_len(&self, fh: Fh) -> Option<usize> {
+        match self.open.lock().get(&fh) {
+            Some(Content::Text(text)) => Some(text.len()),
+            _ => None,
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.open.lock().len()
     }

@@ -1,0 +1,103 @@
+//! The shape of a config file, as serde reads it: nothing is checked but names and types.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::fs::Naming;
+use crate::output::Output;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawConfig {
+    #[serde(default)]
+    pub(super) source: RawSource,
+    #[serde(default)]
+    pub(super) pipeline: Vec<RawPipeline>,
+    #[serde(default)]
+    pub(super) cache: RawCache,
+    pub(super) strategy: Option<RawStrategy>,
+    #[serde(default)]
+    pub(super) mount: RawMount,
+    #[serde(default)]
+    pub(super) random: RawRandom,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawSource {
+    pub(super) path: Option<PathBuf>,
+}
+
+/// Without its steps: those are read by the steps' own types.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawPipeline {
+    pub(super) r#match: Spanned<Vec<String>>,
+    pub(super) output: Spanned<Output>,
+    pub(super) strategy: Option<RawStrategy>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStrategy {
+    pub(super) split: Spanned<RawSplit>,
+    pub(super) codec: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "the name or number of a step, \"source\" or \"none\"")]
+pub(super) enum RawSplit {
+    Number(u32),
+    Name(String),
+}
+
+impl fmt::Display for RawSplit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RawSplit::Number(number) => number.fmt(f),
+            RawSplit::Name(name) => name.fmt(f),
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawCache {
+    pub(super) path: Option<PathBuf>,
+    pub(super) limit: Option<Spanned<String>>,
+    pub(super) min_free: Option<Spanned<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawMount {
+    #[serde(default)]
+    pub(super) naming: RawNaming,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawNaming {
+    #[default]
+    Replace,
+    Append,
+}
+
+impl From<RawNaming> for Naming {
+    fn from(raw: RawNaming) -> Naming {
+        match raw {
+            RawNaming::Replace => Naming::Replace,
+            RawNaming::Append => Naming::Append,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRandom {
+    #[serde(default)]
+    pub(super) seed: u64,
+}

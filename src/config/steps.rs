@@ -1,0 +1,80 @@
+//! The steps of a config, read by the steps' own types and put together.
+
+use serde::de::IntoDeserializer;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{ConfigError, Places, nearest};
+use crate::output::Output;
+use crate::pipeline::{BadPipeline, Pipeline};
+use crate::step::{self, Kind};
+
+/// Takes the `step` tables of every pipeline out of the file, in order.
+pub(super) fn take<'a>(table: &mut Spanned<DeTable<'a>>) -> Vec<Vec<Spanned<DeValue<'a>>>> {
+    let Some(DeValue::Array(pipelines)) = table.get_mut().get_mut("pipeline").map(Spanned::get_mut)
+    else {
+        return Vec::new();
+    };
+    let taken = pipelines.iter_mut().map(|pipeline| match pipeline.get_mut() {
+        DeValue::Table(pipeline) => match pipeline.remove("step").map(Spanned::into_inner) {
+            Some(DeValue::Array(steps)) => steps.into_iter().collect(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    });
+    taken.collect()
+}
+
+/// The pipeline of these steps, each read and typed.
+pub(super) fn pipeline(
+    tables: Vec<Spanned<DeValue<'_>>>,
+    output: Spanned<Output>,
+    places: &Places,
+) -> Result<Pipeline, ConfigError> {
+    let mut steps = Vec::new();
+    let mut spans = Vec::new();
+    for (at, mut table) in tables.into_iter().enumerate() {
+        let number = at + 1;
+        let span = table.span();
+        let used = match table.get_mut() {
+            DeValue::Table(table) => table.remove("use"),
+            _ => None,
+        };
+        let Some(used) = used else {
+            let error = places.at(span, format!("step {number} doesn't say what to `use`"));
+            return Err(error.hint(format!("it is one of {}", listed())));
+        };
+        let Some(name) = used.get_ref().as_str().filter(|name| step::NAMES.contains(name)) else {
+            let name = used.get_ref().as_str().unwrap_or_default();
+            let error = places.at(used.span(), format!("step {number}: unknown step `{name}`"));
+            return Err(error.hint(match nearest(name, step::NAMES.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("it is one of {}", listed()),
+            }));
+        };
+        let built = step::build(name, table.into_deserializer()).map_err(|error| {
+            let span = error.span().unwrap_or(used.span());
+            places.toml_at(span, &error).in_step(number, name)
+        })?;
+        spans.push(used.span());
+        steps.push(built);
+    }
+    let random = steps.iter().any(|step| matches!(step.kind, Kind::Random(_)));
+    if random && *output.get_ref() == Output::Png {
+        let error = "output `png` is as long as the picture needs, and with a random step that \
+                     changes at every opening: no size told would be true";
+        return Err(places.at(output.span(), error).hint("use `npy`, `ppm`, `bmp` or `raw`"));
+    }
+    Pipeline::new(steps, *output.get_ref()).map_err(|error| {
+        let span = match &error {
+            BadPipeline::Step { number, .. } => spans[number - 1].clone(),
+            BadPipeline::Output(_) => output.span(),
+        };
+        places.at(span, error)
+    })
+}
+
+fn listed() -> String {
+    let names: Vec<String> = step::NAMES.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}

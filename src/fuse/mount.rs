@@ -1,0 +1,129 @@
+//! Mounting, and making sure that no dead mount is left: not by a signal, not by a crash before.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fuser::{Config, MountOption, Session, SessionACL};
+use nix::errno::Errno;
+use nix::mount::{MntFlags, umount2};
+use nix::sys::signal::{SigSet, Signal};
+
+use super::Kernel;
+use crate::fs::Fs;
+
+/// How long files that are open at the unmount are still served.
+const LINGER: Duration = Duration::from_secs(30);
+
+/// How to mount.
+#[derive(Clone, Debug)]
+pub struct MountOptions {
+    /// Let other users in, as far as the source's permissions let them.
+    pub allow_other: bool,
+    /// Threads that take requests.
+    pub threads: usize,
+    /// What `mount` and `df` show as the device.
+    pub name: String,
+}
+
+/// A mounted tree, answering once [`serve`](Mount::serve) runs.
+pub struct Mount {
+    session: Session<Kernel>,
+    mountpoint: PathBuf,
+    signals: SigSet,
+}
+
+impl Mount {
+    /// Mounts. SIGINT, SIGTERM and SIGHUP are from here on the mount's: call this before other
+    /// threads are started, so that none of them gets one.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn new(fs: Arc<Fs>, mountpoint: &Path, options: &MountOptions) -> io::Result<Mount> {
+        let mut signals = SigSet::empty();
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+            signals.add(signal);
+        }
+        signals.thread_block()?;
+
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::RO,
+            MountOption::NoSuid,
+            MountOption::NoDev,
+            MountOption::NoAtime,
+            MountOption::DefaultPermissions,
+            MountOption::FSName(options.name.clone()),
+            MountOption::Subtype("parbake".to_owned()),
+        ];
+        config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
+        config.n_threads = Some(options.threads);
+        config.clone_fd = true;
+        let session = Session::new(Kernel { fs }, mountpoint, &config)?;
+        Ok(Mount { session, mountpoint: mountpoint.to_owned(), signals })
+    }
+
+    /// Serves until the tree is unmounted, by a signal or by someone else. Files that are open
+    /// then are served for another half a minute.
+    ///
+    /// # Errors
+    /// If the connection to the kernel breaks.
+    pub fn serve(self) -> io::Result<()> {
+        let Mount { session, mountpoint, signals } = self;
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            if signals.wait().is_err() {
+                return;
+            }
+            if let Err(error) = detach(&mountpoint) {
+                log::error!("cannot unmount {}: {error}", mountpoint.display());
+            }
+            // The loops end by themselves when the last open file is closed.
+            std::thread::spawn(move || {
+                std::thread::sleep(LINGER);
+                std::process::exit(0);
+            });
+            // A second signal is meant.
+            if signals.wait().is_ok() {
+                std::process::exit(0);
+            }
+        })?;
+        session.run()
+    }
+}
+
+/// Takes a mount off its name, at once and even if files are open.
+///
+/// # Errors
+/// If nothing is mounted there, or this user may not.
+pub fn detach(mountpoint: &Path) -> io::Result<()> {
+    match umount2(mountpoint, MntFlags::MNT_DETACH) {
+        Ok(()) => Ok(()),
+        // What a user mounted through the set-uid helper, a user unmounts through it.
+        Err(Errno::EPERM) => ["fusermount3", "fusermount"]
+            .iter()
+            .map(|helper| Command::new(helper).arg("-uz").arg("--").arg(mountpoint).output())
+            .find_map(|ran| ran.ok())
+            .map_or(Err(Errno::EPERM.into()), |ran| {
+                if ran.status.success() {
+                    return Ok(());
+                }
+                Err(io::Error::other(String::from_utf8_lossy(&ran.stderr).trim().to_owned()))
+            }),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Takes a mount off its name if the process that served it is gone; whether it did.
+///
+/// # Errors
+/// If there is such a mount and it can't be taken off.
+pub fn clear_dead(mountpoint: &Path) -> io::Result<bool> {
+    match std::fs::metadata(mountpoint) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => {
+            detach(mountpoint).map(|()| true)
+        }
+        _ => Ok(false),
+    }
+}
