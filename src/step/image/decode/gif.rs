@@ -1,0 +1,99 @@
+//! GIF: the first picture of the file, on its canvas.
+//!
+//! It knows no animation. As Pillow does, canvas outside of the picture has the transparent
+//! colour, or else the palette's first, and a picture that sticks out enlarges the canvas.
+
+use std::io::Cursor;
+
+use gif::{ColorOutput, DecodeOptions, Decoder, DecodingError, MemoryLimit};
+
+use super::{DecodeImage, Dimensions, pixels};
+use crate::sample::{Buffer, MAX_SAMPLE_BYTES, Sample};
+use crate::step::StepError;
+
+/// The first picture's place, and how its indices become colours.
+struct First {
+    canvas: Dimensions,
+    picture: Dimensions,
+    top: usize,
+    left: usize,
+    transparent: Option<u8>,
+}
+
+pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepError> {
+    let (mut decoder, first) = open(bytes).map_err(error)?;
+    step.admit(first.canvas)?;
+    let palette = palette(decoder.palette().ok(), first.transparent);
+    let Dimensions { height, width } = first.picture;
+    let mut indices = Buffer::for_overwrite(height * width);
+    if !indices.is_empty() {
+        decoder.read_into_buffer(&mut indices).map_err(error)?;
+    }
+    let mut canvas = Buffer::for_overwrite(first.canvas.height * first.canvas.width * 4);
+    let colours = canvas.as_chunks_mut::<4>().0;
+    colours.fill(palette[usize::from(first.transparent.unwrap_or(0))]);
+    if width > 0 {
+        let rows = colours.chunks_exact_mut(first.canvas.width).skip(first.top);
+        for (row, indices) in rows.zip(indices.chunks_exact(width)) {
+            for (colour, index) in row[first.left..].iter_mut().zip(indices) {
+                *colour = palette[usize::from(*index)];
+            }
+        }
+    }
+    step.picture(first.canvas, |out| {
+        pixels::convert(&canvas, 4, step.mode, out);
+        Ok(())
+    })
+}
+
+/// The size of the canvas; `None` if the head ends before the first picture's place.
+pub(super) fn size(head: &[u8]) -> Option<Dimensions> {
+    open(head).ok().map(|(_, first)| first.canvas)
+}
+
+fn open(bytes: &[u8]) -> Result<(Decoder<Cursor<&[u8]>>, First), DecodingError> {
+    let mut options = DecodeOptions::new();
+    options.set_color_output(ColorOutput::Indexed);
+    options.set_memory_limit(MemoryLimit::Bytes(MEMORY_LIMIT));
+    let mut decoder = options.read_info(Cursor::new(bytes))?;
+    let (height, width) = (usize::from(decoder.height()), usize::from(decoder.width()));
+    let Some(frame) = decoder.next_frame_info()? else {
+        return Err(DecodingError::UnexpectedEof);
+    };
+    let picture = Dimensions { height: usize::from(frame.height), width: usize::from(frame.width) };
+    let (top, left) = (usize::from(frame.top), usize::from(frame.left));
+    let canvas = Dimensions {
+        height: height.max(top + picture.height),
+        width: width.max(left + picture.width),
+    };
+    let transparent = frame.transparent;
+    Ok((decoder, First { canvas, picture, top, left, transparent }))
+}
+
+const MEMORY_LIMIT: std::num::NonZeroU64 =
+    std::num::NonZeroU64::new(MAX_SAMPLE_BYTES as u64).expect("not zero");
+
+/// The colours of all 256 indices: gray without a palette, and black beyond its end.
+fn palette(colours: Option<&[u8]>, transparent: Option<u8>) -> [[u8; 4]; 256] {
+    let mut palette = [[0, 0, 0, 255]; 256];
+    match colours {
+        Some(colours) => {
+            for (entry, [r, g, b]) in palette.iter_mut().zip(colours.as_chunks::<3>().0) {
+                *entry = [*r, *g, *b, 255];
+            }
+        }
+        None => {
+            for (gray, entry) in palette.iter_mut().enumerate() {
+                *entry = [gray as u8, gray as u8, gray as u8, 255];
+            }
+        }
+    }
+    if let Some(index) = transparent {
+        palette[usize::from(index)][3] = 0;
+    }
+    palette
+}
+
+fn error(error: DecodingError) -> StepError {
+    StepError::Malformed { format: "GIF", cause: error.to_string() }
+}

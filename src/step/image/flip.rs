@@ -1,0 +1,135 @@
+//! The random flip: left and right exchanged.
+//!
+//! It knows no element type: any picture can be flipped, in either order of axes.
+
+use serde::{Deserialize, Serialize};
+
+use super::size::OutOfRange;
+use super::{Picture, array_in, array_of_bytes};
+use crate::draw::Draw;
+use crate::sample::{Layout, Sample, Spec};
+use crate::step::{Named, RandomMap, StepError, Unfit};
+
+/// `random_horizontal_flip`: left and right exchanged with probability `p` (default 0.5).
+///
+/// Takes any picture, HWC or CHW, and keeps its spec. It draws once, always: whether to flip.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RandomHorizontalFlip {
+    #[serde(default)]
+    p: Probability,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+struct Probability(f64);
+
+impl Default for Probability {
+    fn default() -> Probability {
+        Probability(0.5)
+    }
+}
+
+impl TryFrom<f64> for Probability {
+    type Error = OutOfRange;
+
+    fn try_from(p: f64) -> Result<Probability, OutOfRange> {
+        if (0.0..=1.0).contains(&p) {
+            return Ok(Probability(p));
+        }
+        Err(OutOfRange("p must be a number from 0 to 1"))
+    }
+}
+
+impl From<Probability> for f64 {
+    fn from(p: Probability) -> f64 {
+        p.0
+    }
+}
+
+impl Named for RandomHorizontalFlip {
+    const NAME: &'static str = "random_horizontal_flip";
+}
+
+impl RandomMap for RandomHorizontalFlip {
+    fn spec(&self, input: &Spec) -> Result<Spec, Unfit> {
+        Picture::of(input).map(Picture::spec)
+    }
+
+    fn random_map(&self, input: Sample, draw: &mut Draw) -> Result<Sample, StepError> {
+        let output = self.spec(&input.spec())?;
+        if !draw.chance(self.p.0) {
+            return Ok(input);
+        }
+        let picture = array_in(input)?;
+        let (_, width, channels) = picture.picture().unwrap_or_default();
+        let element = picture.dtype().size();
+        let pixel = match picture.layout() {
+            Layout::Chw => element,
+            Layout::Hwc | Layout::Plain => channels * element,
+        };
+        array_of_bytes(&output, |bytes| {
+            let rows = picture.data().chunks_exact(width * pixel);
+            for (source, target) in rows.zip(bytes.chunks_exact_mut(width * pixel)) {
+                mirror(source, target, pixel);
+            }
+        })
+    }
+}
+
+/// Copies a row of pixels in reverse; the usual pixels by a copy of fixed size.
+fn mirror(source: &[u8], target: &mut [u8], pixel: usize) {
+    fn fixed<const N: usize>(source: &[u8], target: &mut [u8]) {
+        let (source, target) = (source.as_chunks::<N>().0, target.as_chunks_mut::<N>().0);
+        for (source, target) in source.iter().rev().zip(target) {
+            *target = *source;
+        }
+    }
+    match pixel {
+        1 => fixed::<1>(source, target),
+        3 => fixed::<3>(source, target),
+        4 => fixed::<4>(source, target),
+        12 => fixed::<12>(source, target),
+        _ => {
+            let source = source.chunks_exact(pixel).rev();
+            for (source, target) in source.zip(target.chunks_exact_mut(pixel)) {
+                target.copy_from_slice(source);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Array, Buffer, Dtype};
+
+    fn always(p: f64) -> RandomHorizontalFlip {
+        RandomHorizontalFlip { p: p.try_into().unwrap() }
+    }
+
+    #[test]
+    fn pixels_change_sides_and_channels_keep_their_order() {
+        let cases: [(Layout, &[usize], &[u8]); 3] = [
+            (Layout::Hwc, &[1, 2, 3], &[4, 5, 6, 1, 2, 3]),
+            (Layout::Hwc, &[1, 3, 2], &[5, 6, 3, 4, 1, 2]),
+            (Layout::Chw, &[2, 1, 3], &[3, 2, 1, 6, 5, 4]),
+        ];
+        for (layout, shape, flipped) in cases {
+            let data = Buffer::copy_of(&[1, 2, 3, 4, 5, 6]);
+            let picture = Array::from_parts(Dtype::Uint8, layout, shape, data).unwrap();
+            let mut draw = Draw::new(0, 0, b"", 1);
+            let out = always(1.0).random_map(Sample::Array(picture.clone()), &mut draw).unwrap();
+            assert_eq!(&out.data()[..], flipped);
+            let out = always(0.0).random_map(Sample::Array(picture), &mut draw).unwrap();
+            assert_eq!(&out.data()[..], &[1, 2, 3, 4, 5, 6]);
+        }
+    }
+
+    #[test]
+    fn p_is_a_probability() {
+        let read = |text| serde_json::from_str::<RandomHorizontalFlip>(text);
+        assert!(read(r#"{"p": 1.5}"#).unwrap_err().to_string().contains("from 0 to 1"));
+        assert_eq!(serde_json::to_string(&read("{}").unwrap()).unwrap(), r#"{"p":0.5}"#);
+    }
+}

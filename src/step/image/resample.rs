@@ -1,0 +1,302 @@
+//! Resampling: a rectangle of a picture made into another size, as Pillow 13 does it.
+//!
+//! Two passes, one along each axis, each a weighted sum of neighbours. Only what a window of the
+//! output needs is computed, so a crop after a resize costs no more than its own pixels.
+//!
+//! It knows no parameters and no randomness. The weights are `weights.rs`'s, the sums
+//! `kernel.rs`'s.
+
+mod alpha;
+mod kernel;
+mod nearest;
+mod weights;
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use self::kernel::Kernel;
+use self::weights::Table;
+use super::array_for;
+use crate::sample::{Array, Dtype, Layout, Sample, Spec};
+use crate::step::StepError;
+
+/// How neighbours are weighted when a picture is resized: Pillow's filters.
+///
+/// All but `nearest` are stretched when a picture gets smaller, so that every source pixel
+/// counts (antialiasing).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Filter {
+    /// The nearest pixel, without any antialiasing.
+    Nearest,
+    /// The mean of the pixels under the new pixel.
+    Box,
+    /// A triangle over two pixels.
+    #[default]
+    Bilinear,
+    /// A cosine bell over two pixels: sharper than bilinear.
+    Hamming,
+    /// Keys' cubic over four pixels, a = −0.5.
+    Bicubic,
+    /// A sinc windowed by a wider one, over six pixels.
+    Lanczos,
+}
+
+/// A rectangle of an HWC picture; it lies inside.
+#[derive(Clone, Debug)]
+pub(super) struct Source<'a> {
+    pub(super) picture: &'a Array,
+    pub(super) rows: Range<usize>,
+    pub(super) columns: Range<usize>,
+}
+
+/// The part of the output that is wanted.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    pub(super) rows: Range<usize>,
+    pub(super) columns: Range<usize>,
+}
+
+impl Window {
+    /// All of an output.
+    pub(super) fn whole(height: usize, width: usize) -> Window {
+        Window { rows: 0..height, columns: 0..width }
+    }
+
+    fn height(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn width(&self) -> usize {
+        self.columns.len()
+    }
+}
+
+/// Rows of pixels whose elements are `T`, a `stride` of elements apart.
+#[derive(Clone, Copy, Debug)]
+struct Plane<'a, T> {
+    data: &'a [T],
+    stride: usize,
+    height: usize,
+    width: usize,
+    channels: usize,
+}
+
+impl<'a, T> Plane<'a, T> {
+    fn row(&self, y: usize) -> &'a [T] {
+        &self.data[y * self.stride..][..self.width * self.channels]
+    }
+
+    fn cut(self, rows: Range<usize>, columns: Range<usize>) -> Plane<'a, T> {
+        let data = &self.data[rows.start * self.stride + columns.start * self.channels..];
+        Plane { data, height: rows.len(), width: columns.len(), ..self }
+    }
+}
+
+/// Resamples `source` to `size` (height, width) and makes the part of it that `window` wants.
+/// `output` is the spec of that part: of the same element type and channels as the source.
+pub(super) fn resample(
+    source: Source,
+    size: (usize, usize),
+    filter: Filter,
+    window: Window,
+    output: &Spec,
+) -> Result<Sample, StepError> {
+    let mut out = array_for(output)?;
+    match source.picture.dtype() {
+        Dtype::Uint8 => {
+            let (plane, target) = planes::<u8>(&source, &mut out)?;
+            let unchanged = size == (plane.height, plane.width);
+            if alpha::has_alpha(plane.channels) && filter != Filter::Nearest && !unchanged {
+                let premultiplied = alpha::premultiplied(plane)?;
+                let flat = whole_of(&premultiplied, plane)?;
+                transform(flat, size, filter, &window, target)?;
+                alpha::divide(target, plane.channels);
+            } else {
+                transform(plane, size, filter, &window, target)?;
+            }
+        }
+        Dtype::Float32 => {
+            let (plane, target) = planes::<f32>(&source, &mut out)?;
+            transform(plane, size, filter, &window, target)?;
+        }
+        dtype => return Err(StepError::Unfit(format!("cannot resample {dtype}"))),
+    }
+    Ok(Sample::Array(out))
+}
+
+fn planes<'a, T: Kernel>(
+    source: &Source<'a>,
+    out: &'a mut Array,
+) -> Result<(Plane<'a, T>, &'a mut [T]), StepError> {
+    let wrong = || StepError::Unfit("resampling needs one element type".to_owned());
+    let (height, width, channels) = source.picture.picture().ok_or_else(wrong)?;
+    let data = source.picture.elements::<T>().ok_or_else(wrong)?;
+    let plane = Plane { data, stride: width * channels, height, width, channels };
+    let target = out.elements_mut::<T>().ok_or_else(wrong)?;
+    Ok((plane.cut(source.rows.clone(), source.columns.clone()), target))
+}
+
+/// A plane of the same size whose rows are in `array`, one right after the other.
+fn whole_of<'a, T: Kernel>(array: &'a Array, like: Plane<T>) -> Result<Plane<'a, T>, StepError> {
+    let wrong = || StepError::Unfit("resampling needs one element type".to_owned());
+    let data = array.elements::<T>().ok_or_else(wrong)?;
+    Ok(Plane { data, stride: like.width * like.channels, ..like })
+}
+
+/// A scratch array for elements of a pass in between.
+fn scratch<T: Kernel>(elements: usize) -> Result<Array, StepError> {
+    Ok(Array::for_overwrite(T::DTYPE, Layout::Plain, &[elements])?)
+}
+
+/// Resamples a plane; a pass along an axis whose size stays is none at all, as in Pillow.
+fn transform<T: Kernel>(
+    plane: Plane<T>,
+    (height, width): (usize, usize),
+    filter: Filter,
+    window: &Window,
+    out: &mut [T],
+) -> Result<(), StepError> {
+    if filter == Filter::Nearest {
+        nearest::nearest(plane, (height, width), window, out);
+        return Ok(());
+    }
+    match (plane.width != width, plane.height != height) {
+        (false, false) => {
+            let plane = plane.cut(window.rows.clone(), window.columns.clone());
+            let length = plane.width * plane.channels;
+            for (y, out) in out.chunks_exact_mut(length).enumerate() {
+                out.copy_from_slice(plane.row(y));
+            }
+        }
+        (true, false) => {
+            let columns = Table::new(filter, plane.width, width)?;
+            let plane = plane.cut(window.rows.clone(), 0..plane.width);
+            T::horizontal(plane, &columns, 0, window.columns.clone(), out);
+        }
+        (false, true) => {
+            let rows = Table::new(filter, plane.height, height)?;
+            let plane = plane.cut(0..plane.height, window.columns.clone());
+            T::vertical(plane, &rows, 0, window.rows.clone(), out);
+        }
+        (true, true) => {
+            let rows = Table::new(filter, plane.height, height)?;
+            let columns = Table::new(filter, plane.width, width)?;
+            both(plane, (height, width), &rows, &columns, window, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Both passes. Which is first decides the rounding in between, hence Pillow 13's rule: the
+/// vertical one if that drops more than twice the rows that the other drops columns. The plane
+/// in between is then never larger than the source or the whole output.
+fn both<T: Kernel>(
+    plane: Plane<T>,
+    (height, width): (usize, usize),
+    rows: &Table<T::Weight>,
+    columns: &Table<T::Weight>,
+    window: &Window,
+    out: &mut [T],
+) -> Result<(), StepError> {
+    let fewer_rows = plane.height as i64 - height as i64;
+    let fewer_columns = plane.width as i64 - width as i64;
+    let channels = plane.channels;
+    if fewer_rows > 0 && fewer_rows > 2 * fewer_columns {
+        let wanted = columns.sources(&window.columns);
+        let (height, width) = (window.height(), wanted.len());
+        let mut between = scratch::<T>(height * width * channels)?;
+        let source = plane.cut(0..plane.height, wanted.clone());
+        if let Some(between) = between.elements_mut() {
+            T::vertical(source, rows, 0, window.rows.clone(), between);
+        }
+        let between = whole_of(&between, Plane { height, width, ..plane })?;
+        T::horizontal(between, columns, wanted.start, window.columns.clone(), out);
+    } else {
+        let wanted = rows.sources(&window.rows);
+        let (height, width) = (wanted.len(), window.width());
+        let mut between = scratch::<T>(height * width * channels)?;
+        let source = plane.cut(wanted.clone(), 0..plane.width);
+        if let Some(between) = between.elements_mut() {
+            T::horizontal(source, columns, 0, window.columns.clone(), between);
+        }
+        let between = whole_of(&between, Plane { height, width, ..plane })?;
+        T::vertical(between, rows, wanted.start, window.rows.clone(), out);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{ArraySpec, Buffer, Dim};
+
+    fn noise(height: usize, width: usize, channels: usize) -> Array {
+        let mut state = 1_u32;
+        let bytes: Vec<u8> = (0..height * width * channels)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 24) as u8
+            })
+            .collect();
+        let shape = [height, width, channels];
+        Array::from_parts(Dtype::Uint8, Layout::Hwc, &shape, Buffer::copy_of(&bytes)).unwrap()
+    }
+
+    fn made(picture: &Array, size: (usize, usize), filter: Filter, window: Window) -> Vec<u8> {
+        let (height, width, channels) = picture.picture().unwrap();
+        let output = Spec::Array(ArraySpec::hwc(
+            Dtype::Uint8,
+            Dim::Is(window.height()),
+            Dim::Is(window.width()),
+            Dim::Is(channels),
+        ));
+        let source = Source { picture, rows: 0..height, columns: 0..width };
+        resample(source, size, filter, window, &output).unwrap().data().to_vec()
+    }
+
+    #[test]
+    fn a_window_is_the_same_part_of_the_whole() {
+        for (height, width, size) in [(40, 30, (20, 21)), (60, 10, (7, 40)), (9, 9, (30, 9))] {
+            for channels in 1..=4 {
+                let picture = noise(height, width, channels);
+                for filter in [Filter::Nearest, Filter::Bilinear, Filter::Lanczos] {
+                    let all = made(&picture, size, filter, Window::whole(size.0, size.1));
+                    let part = Window { rows: 2..5, columns: 3..9 };
+                    let got = made(&picture, size, filter, part);
+                    let wanted: Vec<u8> = (2..5)
+                        .flat_map(|y| &all[(y * size.1 + 3) * channels..][..6 * channels])
+                        .copied()
+                        .collect();
+                    assert_eq!(got, wanted, "{size:?} {channels} {filter:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_rectangle_is_resampled_as_if_it_were_the_picture() {
+        let picture = noise(20, 20, 3);
+        let cut: Vec<u8> =
+            (5..15).flat_map(|y| &picture.data()[(y * 20 + 4) * 3..][..12 * 3]).copied().collect();
+        let small =
+            Array::from_parts(Dtype::Uint8, Layout::Hwc, &[10, 12, 3], Buffer::copy_of(&cut))
+                .unwrap();
+        let wanted = made(&small, (7, 25), Filter::Bicubic, Window::whole(7, 25));
+        let source = Source { picture: &picture, rows: 5..15, columns: 4..16 };
+        let output = Spec::Array(ArraySpec::hwc(Dtype::Uint8, Dim::Is(7), Dim::Is(25), Dim::Is(3)));
+        let got = resample(source, (7, 25), Filter::Bicubic, Window::whole(7, 25), &output);
+        assert_eq!(&got.unwrap().data()[..], wanted);
+    }
+
+    #[test]
+    fn a_flat_picture_stays_flat() {
+        let data = Buffer::copy_of(&[200; 50 * 40]);
+        let picture = Array::from_parts(Dtype::Uint8, Layout::Hwc, &[50, 40, 1], data).unwrap();
+        for filter in [Filter::Box, Filter::Hamming, Filter::Bicubic, Filter::Lanczos] {
+            let out = made(&picture, (13, 90), filter, Window::whole(13, 90));
+            assert!(out.iter().all(|v| *v == 200), "{filter:?}");
+        }
+    }
+}
