@@ -14,6 +14,7 @@ pub use error::ConfigError;
 pub use resolved::resolved;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -129,6 +130,7 @@ fn plan(
         None => None,
     };
     let given = strategy.is_some();
+    let pipeline = Arc::new(pipeline);
     Ok((Plan { matcher, pipeline, strategy: strategy.unwrap_or(Strategy::NONE) }, given))
 }
 

@@ -7,10 +7,12 @@ mod error;
 mod meter;
 mod step;
 mod turns;
+mod walk;
 
 pub use error::{BadSamples, MakeError};
 pub use meter::{Figures, Meter, Tally};
 pub use turns::Turns;
+pub use walk::Found;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -30,12 +32,12 @@ const _: () = assert!(META_LEN == STORED_META_LEN, "a stored sample's meta fills
 const HEAD: usize = 16 << 10;
 
 /// A pipeline, what it is for, and the strategy it is run with.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// Which source files it is for.
     pub matcher: Matcher,
     /// What to do.
-    pub pipeline: Pipeline,
+    pub pipeline: Arc<Pipeline>,
     /// Where it is cut, and how the offline part is kept.
     pub strategy: Strategy,
 }

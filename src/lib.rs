@@ -9,6 +9,7 @@ pub mod fs;
 pub mod fuse;
 pub mod output;
 pub mod pipeline;
+pub mod profile;
 pub mod sample;
 pub mod source;
 pub mod step;

@@ -1,0 +1,30 @@
+//! Which strategy is best here: every legal one is run on a part of the set, by the executor that
+//! serves, with the real source and the real cache's disk, and the figures decide.
+//!
+//! Measuring, choosing and reporting are apart: only [`measure`] has a clock.
+
+mod choose;
+mod measure;
+mod report;
+mod strata;
+
+pub use choose::{Choice, Memory, choose};
+pub use measure::{Measure, Measured, Progress, measure};
+pub use report::{json, table};
+pub use strata::strata;
+
+use crate::pipeline::{Pipeline, Split, Strategy};
+use crate::sample::Codec;
+
+/// The codecs that are tried with every split.
+const CODECS: [Codec; 3] = [Codec::None, Codec::Lz4, Codec::Zstd(3)];
+
+/// Every strategy that is tried: each legal split with each codec. (Nothing is kept with the split
+/// `none`, so it has no codec.)
+pub fn strategies(pipeline: &Pipeline) -> Vec<Strategy> {
+    let of = |split| match split {
+        Split::None => vec![Strategy::NONE],
+        split => CODECS.iter().map(|codec| Strategy { split, codec: *codec }).collect(),
+    };
+    pipeline.splits().flat_map(of).collect()
+}
