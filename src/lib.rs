@@ -3,6 +3,7 @@
 
 pub mod cache;
 pub mod config;
+pub mod demo;
 pub mod draw;
 pub mod exec;
 pub mod fs;
