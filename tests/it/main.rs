@@ -1,1 +1,4 @@
+//! What parbake promises, tested from outside.
+
 mod cache;
+mod steps;

@@ -193,6 +193,9 @@ enum Format {
 impl Format {
     /// The format, by the first bytes.
     fn of(bytes: &[u8]) -> Option<Format> {
+        if bytes.starts_with(b"II+\0") || bytes.starts_with(b"MM\0+") {
+            return Some(Format::Other("TIFF", ImageFormat::Tiff)); // BigTIFF
+        }
         match image::guess_format(bytes).ok()? {
             ImageFormat::Jpeg => Some(Format::Jpeg),
             ImageFormat::Png => Some(Format::Png),

@@ -68,6 +68,8 @@ fn into(
 
 fn fill(decoder: &mut Decoder, format: PixelFormat, out: &mut [u8]) -> Result<(), StepError> {
     decoder.set_output_format(format);
+    // As libjpeg does unless told otherwise: progressive files without their last scans.
+    decoder.set_block_smoothing(true);
     let info = decoder.decode_image_into(out).map_err(error)?;
     if info.bytes_written != out.len() {
         return Err(malformed("fewer pixels than the header claims".to_owned()));

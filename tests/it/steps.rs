@@ -1,0 +1,338 @@
+//! Every step in the table keeps its contract; decoders survive cut files; pixels are Pillow's.
+
+mod corpus;
+mod golden;
+
+use parbake::draw::Draw;
+use parbake::sample::{Array, Buffer, Dim, Dtype, Layout, Sample, Spec};
+use parbake::step::{self, Kind, Step, StepError};
+use serde_json::json;
+
+/// A step with these parameters.
+fn build(name: &str, parameters: serde_json::Value) -> Step {
+    step::build(name, parameters).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// What a step makes of a sample; random ones with the draw of an epoch.
+fn run(step: &Step, input: Sample, epoch: u64) -> Result<Sample, StepError> {
+    match &step.kind {
+        Kind::Fixed(map) => map.map(input),
+        Kind::Random(map) => map.random_map(input, &mut Draw::new(1, epoch, b"group", 1)),
+    }
+}
+
+/// Parameters that every step is tried with. A step that isn't here fails the test that asks.
+fn variants(name: &str) -> Vec<serde_json::Value> {
+    match name {
+        "decode_image" => vec![json!({}), json!({"mode": "l"}), json!({"mode": "rgba"})],
+        "resize" => vec![
+            json!({"short_side": 9}),
+            json!({"size": [5, 17], "filter": "lanczos"}),
+            json!({"size": [11, 2], "filter": "nearest"}),
+        ],
+        "center_crop" => vec![json!({"size": [6, 9]})],
+        "random_crop" => vec![json!({"size": [6, 5]})],
+        "random_resized_crop" => {
+            vec![json!({"size": [7, 8]}), json!({"size": [3, 3], "scale": [1, 1], "ratio": [9, 9]})]
+        }
+        "random_horizontal_flip" => vec![json!({}), json!({"p": 1})],
+        "grayscale" => vec![json!({}), json!({"channels": 3})],
+        "normalize" => vec![
+            json!({"mean": [0.5], "std": [0.2]}),
+            json!({"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}),
+        ],
+        "cast" => Dtype::ALL.iter().map(|dtype| json!({"dtype": dtype})).collect(),
+        "to_float" | "pixel_center" | "to_chw" => vec![json!({})],
+        _ => panic!("say with which parameters `{name}` is to be tried"),
+    }
+}
+
+/// Random numbers for tests, the same in every run.
+struct Noise(Draw);
+
+impl Noise {
+    fn new(name: &str) -> Noise {
+        Noise(Draw::new(0, 0, name.as_bytes(), 0))
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        self.0.below(n as u64) as usize
+    }
+
+    fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.0.bits() as u8).collect()
+    }
+
+    /// A picture, or now and then an array of another kind.
+    fn array(&mut self) -> Array {
+        let dtype = Dtype::ALL[self.below(Dtype::ALL.len())];
+        let dtype = if self.below(2) == 0 { Dtype::Uint8 } else { dtype };
+        let (height, width) = (1 + self.below(24), 1 + self.below(24));
+        let channels = [1, 2, 3, 3, 3, 4, 5][self.below(7)];
+        let (layout, shape) = match self.below(8) {
+            0 => (Layout::Plain, vec![height, width]),
+            1 => (Layout::Hwc, vec![height, 0, channels]),
+            2 | 3 => (Layout::Chw, vec![channels, height, width]),
+            _ => (Layout::Hwc, vec![height, width, channels]),
+        };
+        let len = shape.iter().product::<usize>() * dtype.size();
+        let data = Buffer::copy_of(&self.bytes(len));
+        Array::from_parts(dtype, layout, &shape, data).unwrap()
+    }
+}
+
+/// Whether a sample is one of those that a spec describes.
+fn fits(sample: &Spec, spec: &Spec) -> bool {
+    match (sample, spec) {
+        (Spec::Bytes, Spec::Bytes) => true,
+        (Spec::Array(sample), Spec::Array(spec)) => {
+            let dims = sample.dims.iter().zip(&spec.dims);
+            sample.dtype == spec.dtype
+                && sample.layout == spec.layout
+                && sample.dims.len() == spec.dims.len()
+                && dims.into_iter().all(|(is, may)| *may == Dim::Varies || is == may)
+        }
+        _ => false,
+    }
+}
+
+/// The spec with some of its dimensions unknown.
+fn vaguer(spec: &Spec, which: usize) -> Spec {
+    let Spec::Array(array) = spec else { return spec.clone() };
+    let mut array = array.clone();
+    for (axis, dim) in array.dims.iter_mut().enumerate() {
+        if which >> axis & 1 == 1 {
+            *dim = Dim::Varies;
+        }
+    }
+    Spec::Array(array)
+}
+
+/// Bit for bit, NaNs included.
+fn same(a: &Result<Sample, StepError>, b: &Result<Sample, StepError>) -> bool {
+    match (a, b) {
+        (Ok(a), Ok(b)) => a.spec() == b.spec() && a.data() == b.data(),
+        (a, b) => a == b,
+    }
+}
+
+#[test]
+fn every_step_makes_what_its_spec_promises() {
+    for name in step::NAMES {
+        let mut noise = Noise::new(name);
+        let mut made = 0;
+        for parameters in variants(name) {
+            let step = build(name, parameters);
+            for round in 0..150 {
+                let input = if *name == "decode_image" {
+                    let files = fixtures();
+                    Sample::Bytes(Buffer::copy_of(&files[round % files.len()].bytes))
+                } else {
+                    Sample::Array(noise.array())
+                };
+                let exact = step.kind.spec(&input.spec());
+                let output = run(&step, input.clone(), round as u64);
+                assert!(same(&output, &run(&step, input.clone(), round as u64)), "{step:?}");
+                if let Ok(output) = &output {
+                    made += 1;
+                    let promised = exact.clone().unwrap_or_else(|error| panic!("{name} {error}"));
+                    assert!(fits(&output.spec(), &promised), "{step:?} {promised}");
+                }
+                for which in 0..8 {
+                    match (step.kind.spec(&vaguer(&input.spec(), which)), &output) {
+                        (Ok(promised), Ok(output)) => {
+                            assert!(fits(&output.spec(), &promised), "{step:?} {promised}");
+                        }
+                        (Err(error), Ok(_)) => panic!("{step:?} made what it refused: {error}"),
+                        (_, Err(_)) => {}
+                    }
+                }
+            }
+        }
+        assert!(made > 20, "{name} made only {made} samples");
+    }
+}
+
+#[test]
+fn exact_dimensions_in_are_exact_dimensions_out() {
+    let picture = Spec::Array(parbake::sample::ArraySpec::hwc(
+        Dtype::Uint8,
+        Dim::Is(30),
+        Dim::Is(40),
+        Dim::Is(3),
+    ));
+    for name in step::NAMES.iter().filter(|name| **name != "decode_image") {
+        for parameters in variants(name) {
+            let spec = build(name, parameters).kind.spec(&picture).unwrap();
+            assert!(spec.bytes().is_some(), "{name}: {spec}");
+        }
+    }
+}
+
+#[test]
+fn parameters_written_out_build_the_same_step() {
+    for name in step::NAMES {
+        for parameters in variants(name) {
+            let step = build(name, parameters);
+            let again = build(name, serde_json::from_str(&step.parameters).unwrap());
+            assert_eq!(step.parameters, again.parameters);
+            let mut wrong: serde_json::Value = serde_json::from_str(&step.parameters).unwrap();
+            wrong["colour"] = json!(1);
+            assert!(step::build(name, wrong).is_err(), "{name} takes an unknown parameter");
+        }
+    }
+}
+
+/// A file made by an encoder, and its size.
+struct Fixture {
+    name: String,
+    bytes: Vec<u8>,
+    height: usize,
+    width: usize,
+}
+
+/// Files of every format that we have an encoder for.
+fn fixtures() -> &'static [Fixture] {
+    use image::{DynamicImage, ExtendedColorType, ImageFormat};
+    use libjpeg_turbo_rs::{Encoder, PixelFormat, Subsampling};
+    static FIXTURES: std::sync::LazyLock<Vec<Fixture>> = std::sync::LazyLock::new(|| {
+        let mut noise = Noise::new("fixtures");
+        let mut made = Vec::new();
+        let (height, width) = (21, 34);
+        // Noise on a ramp: files long enough for many cuts.
+        let rgb: Vec<u8> = noise
+            .bytes(height * width * 3)
+            .iter()
+            .enumerate()
+            .map(|(n, byte)| (n / 9) as u8 ^ (byte & 15))
+            .collect();
+        let mut add = |name: &str, bytes: Vec<u8>| {
+            made.push(Fixture { name: name.to_owned(), bytes, height, width });
+        };
+        let subsamplings = [Subsampling::S444, Subsampling::S422, Subsampling::S420];
+        for (n, subsampling) in subsamplings.into_iter().enumerate() {
+            let jpeg = |progressive| {
+                Encoder::new(&rgb, width, height, PixelFormat::Rgb)
+                    .quality(90)
+                    .subsampling(subsampling)
+                    .progressive(progressive)
+                    .encode()
+                    .unwrap()
+            };
+            add(&format!("baseline {n}"), jpeg(false));
+            add(&format!("progressive {n}"), jpeg(true));
+        }
+        let picture: DynamicImage =
+            image::RgbImage::from_raw(width as u32, height as u32, rgb).unwrap().into();
+        let pictures = [
+            ("rgb", picture.clone()),
+            ("rgba", picture.to_rgba8().into()),
+            ("l", picture.to_luma8().into()),
+            ("rgb16", picture.to_rgb16().into()),
+            ("l16", picture.to_luma16().into()),
+        ];
+        let formats = [
+            ImageFormat::Bmp,
+            ImageFormat::Gif,
+            ImageFormat::Ico,
+            ImageFormat::Pnm,
+            ImageFormat::Qoi,
+            ImageFormat::Tiff,
+            ImageFormat::WebP,
+        ];
+        for (mode, picture) in &pictures {
+            // In an ICO file, the image crate writes PNGs of any kind but reads RGBA only.
+            for format in formats {
+                if format == ImageFormat::Ico && *mode != "rgba" {
+                    continue;
+                }
+                let mut bytes = std::io::Cursor::new(Vec::new());
+                if picture.write_to(&mut bytes, format).is_ok() {
+                    add(&format!("{format:?} {mode}"), bytes.into_inner());
+                }
+            }
+            let color = ExtendedColorType::from(picture.color());
+            add(&format!("Png {mode}"), png_file(picture.as_bytes(), width, height, color));
+        }
+        made
+    });
+    &FIXTURES
+}
+
+fn png_file(
+    pixels: &[u8],
+    width: usize,
+    height: usize,
+    color: image::ExtendedColorType,
+) -> Vec<u8> {
+    use image::ExtendedColorType as Color;
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
+    let (color, depth) = match color {
+        Color::L8 => (png::ColorType::Grayscale, png::BitDepth::Eight),
+        Color::L16 => (png::ColorType::Grayscale, png::BitDepth::Sixteen),
+        Color::Rgb16 => (png::ColorType::Rgb, png::BitDepth::Sixteen),
+        Color::Rgba8 => (png::ColorType::Rgba, png::BitDepth::Eight),
+        _ => (png::ColorType::Rgb, png::BitDepth::Eight),
+    };
+    encoder.set_color(color);
+    encoder.set_depth(depth);
+    encoder.write_header().unwrap().write_image_data(pixels).unwrap();
+    bytes
+}
+
+#[test]
+fn cut_files_are_errors_or_whole_pictures() {
+    let step = build("decode_image", json!({}));
+    let Kind::Fixed(map) = &step.kind else { panic!() };
+    let mut noise = Noise::new("cuts");
+    for Fixture { name, bytes, height, width } in fixtures() {
+        let shape = format!("uint8 [{height}, {width}, 3]");
+        let whole = map.map(Sample::Bytes(Buffer::copy_of(bytes))).unwrap();
+        assert_eq!(whole.spec().to_string(), shape, "{name}");
+        assert_eq!(map.probe(bytes), Some(whole.spec()), "{name}");
+        for _ in 0..64 {
+            let cut = &bytes[..noise.below(bytes.len())];
+            if let Some(probed) = map.probe(cut) {
+                assert_eq!(probed, whole.spec(), "{name} cut at {}", cut.len());
+            }
+            if let Ok(made) = map.map(Sample::Bytes(Buffer::copy_of(cut))) {
+                assert_eq!(made, whole, "{name} cut at {} of {}", cut.len(), bytes.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_files_are_errors_or_pictures_of_the_probed_size() {
+    let step = build("decode_image", json!({"max_pixels": 1_000_000}));
+    let Kind::Fixed(map) = &step.kind else { panic!() };
+    let mut noise = Noise::new("damage");
+    for Fixture { name, bytes, .. } in fixtures() {
+        for round in 0..64 {
+            let mut damaged = bytes.clone();
+            for _ in 0..1 + noise.below(4) {
+                // Every other round in the head, where sizes and types are.
+                let most = if round % 2 == 0 { damaged.len().min(64) } else { damaged.len() };
+                let at = noise.below(most);
+                damaged[at] = noise.below(256) as u8;
+            }
+            let probed = map.probe(&damaged);
+            if let (Some(probed), Ok(made)) =
+                (probed, map.map(Sample::Bytes(Buffer::copy_of(&damaged))))
+            {
+                assert_eq!(probed, made.spec(), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rubbish_after_the_picture_is_ignored() {
+    let step = build("decode_image", json!({}));
+    for Fixture { name, bytes, .. } in fixtures() {
+        let longer = [bytes.as_slice(), b"rubbish\xff\xd8\xff\x89PNG"].concat();
+        let made = |bytes: &[u8]| run(&step, Sample::Bytes(Buffer::copy_of(bytes)), 0).unwrap();
+        assert_eq!(made(&longer), made(bytes), "{name}");
+    }
+}
