@@ -119,7 +119,8 @@ impl Packs {
 
     /// Bytes of all packs, as last seen.
     pub(super) fn bytes(&self) -> u64 {
-        self.all().iter().map(|pack| pack.bytes.load(Ordering::Acquire)).sum()
+        let table = self.table.read();
+        table.by_number.values().map(|pack| pack.bytes.load(Ordering::Acquire)).sum()
     }
 
     /// All packs.
@@ -171,7 +172,11 @@ impl Packs {
     pub(super) fn look(&self, index: &Index) -> io::Result<()> {
         // Before the folder is listed: what is made meanwhile isn't gone for not being listed.
         let known = self.table.read().by_name.clone();
-        let listed = self.disk.list(&self.folder)?;
+        let listed = match self.disk.list(&self.folder) {
+            // Deleted while in use, with all packs. The next new pack makes it again.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            listed => listed?,
+        };
         self.forget_gone(known, &listed, index);
 
         let mut grown = Vec::new();
@@ -229,7 +234,8 @@ impl Packs {
         };
         std::thread::scope(|scope| {
             for _ in 1..packs.len().min(SCANNERS) {
-                scope.spawn(work);
+                // Without a thread that the system doesn't give, it takes longer.
+                _ = std::thread::Builder::new().spawn_scoped(scope, work);
             }
             work();
         });

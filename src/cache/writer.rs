@@ -186,3 +186,24 @@ impl Writer {
         Ok((pack, file))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_has_its_numbers_and_the_way_out() {
+        let full = Refusal::Full { held: 3 << 29, limit: 2 << 30, record: 600 << 20 };
+        assert_eq!(
+            full.to_string(),
+            "the cache is full: 1.5 GiB are kept of at most 2.0 GiB, and the next record is of \
+             600.0 MiB; raise `cache.limit` or delete packs that are no longer needed"
+        );
+        let error = nix::Error::ENOSPC.into();
+        assert_eq!(
+            Refusal::Disk { held: 1 << 10, free: 12, source: error }.to_string(),
+            "cannot write to the cache: No space left on device (os error 28) (1.0 KiB are kept, \
+             12 bytes are free on the disk); make room there, or lower `cache.limit`"
+        );
+    }
+}
