@@ -66,7 +66,8 @@ impl Config {
     /// # Errors
     /// If it can't be read, or is no config; the message names file and line.
     pub fn load(file: &Path) -> Result<Config, ConfigError> {
-        let text = std::fs::read_to_string(file).map_err(|error| ConfigError::unread(file, &error))?;
+        let text =
+            std::fs::read_to_string(file).map_err(|error| ConfigError::unread(file, &error))?;
         Config::parse(&text, file)
     }
 

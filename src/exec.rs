@@ -151,9 +151,9 @@ impl Executor {
         }
         let made = self.alone(key, || match cache.meta(&key) {
             Some(_) => Ok(Materialized::Already),
-            None => self.make_and_keep(job, steps, cache, &key).map(|(_, kept)| {
-                if kept { Materialized::Kept } else { Materialized::NoRoom }
-            }),
+            None => self
+                .make_and_keep(job, steps, cache, &key)
+                .map(|(_, kept)| if kept { Materialized::Kept } else { Materialized::NoRoom }),
         });
         self.note(job, made)
     }
@@ -263,7 +263,9 @@ impl Executor {
             let bytes = restored.as_ref().map_or(0, Sample::len);
             Some((restored, bytes))
         })?;
-        restored.inspect_err(|error| log::warn!("an entry of the cache is made again: {error}")).ok()
+        restored
+            .inspect_err(|error| log::warn!("an entry of the cache is made again: {error}"))
+            .ok()
     }
 
     fn make_and_keep(

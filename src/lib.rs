@@ -2,6 +2,7 @@
 //! pipeline. `ARCHITECTURE.md` has the drawing, the layers and the invariants.
 
 pub mod cache;
+pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod draw;

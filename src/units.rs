@@ -20,7 +20,8 @@ pub fn bytes(n: u64) -> String {
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let bad = || format!("`{text}` is not a size: write it as `200GiB`, `1.5TB` or `4096`");
     let text_only = text.trim();
-    let digits = text_only.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text_only.len());
+    let digits =
+        text_only.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text_only.len());
     let (number, unit) = text_only.split_at(digits);
     let power: u64 = match unit.trim() {
         "" | "B" => 1,
@@ -95,14 +96,23 @@ mod tests {
 
     #[test]
     fn sizes_are_read_as_they_are_written() {
-        let cases = [("0", 0), ("4096", 4096), ("200GiB", 200 << 30), ("1.5TB", 1_500_000_000_000), ("2 KiB", 2048)];
+        let cases = [
+            ("0", 0),
+            ("4096", 4096),
+            ("200GiB", 200 << 30),
+            ("1.5TB", 1_500_000_000_000),
+            ("2 KiB", 2048),
+        ];
         for (text, n) in cases {
             assert_eq!(parse_bytes(text), Ok(n), "{text}");
         }
         for bad in ["", "GiB", "12 parsecs", "-1", "1e3", "1.2.3", "999999999TiB"] {
             assert!(parse_bytes(bad).unwrap_err().contains("write it as"), "{bad}");
         }
-        assert_eq!([bytes(512), bytes(1024), bytes(41 << 30), bytes(1_048_575)], ["512 B", "1.0 KiB", "41.0 GiB", "1.0 MiB"]);
+        assert_eq!(
+            [bytes(512), bytes(1024), bytes(41 << 30), bytes(1_048_575)],
+            ["512 B", "1.0 KiB", "41.0 GiB", "1.0 MiB"]
+        );
     }
 
     #[test]
@@ -110,7 +120,10 @@ mod tests {
         let times = [0.0, 12.3e-6, 0.0045, 1.25, 200.0, 7500.0].map(duration);
         assert_eq!(times, ["0 s", "12.3 us", "4.5 ms", "1.2 s", "3 min 20 s", "2 h 05 min"]);
         assert_eq!([rate(0.5), rate(1234.4), rate(12.0)], ["0.5/s", "1,234/s", "12/s"]);
-        assert_eq!([count(0), count(999), count(1000), count(1_281_167)], ["0", "999", "1,000", "1,281,167"]);
+        assert_eq!(
+            [count(0), count(999), count(1000), count(1_281_167)],
+            ["0", "999", "1,000", "1,281,167"]
+        );
         assert_eq!(percent(0.985), "98.5 %");
     }
 }

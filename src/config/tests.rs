@@ -51,7 +51,10 @@ fn a_good_config_is_understood() {
     assert_eq!(config.cache.limit, 200 << 30);
     let plan = &config.plans[0];
     assert_eq!(plan.strategy, Strategy { split: Split::After(2), codec: Codec::Zstd(3) });
-    assert_eq!(plan.pipeline.names().collect::<Vec<_>>(), ["decode_image", "resize", "random_crop"]);
+    assert_eq!(
+        plan.pipeline.names().collect::<Vec<_>>(),
+        ["decode_image", "resize", "random_crop"]
+    );
     assert_eq!(config.strategies_given, [true]);
 }
 
@@ -67,7 +70,10 @@ fn the_resolved_text_reads_back_as_the_same() {
 #[test]
 fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     let (error, hint) = mistake("short_side", "shortside");
-    assert!(error.starts_with("sets/photos.toml:14: step 2 `resize`: unknown field `shortside`"), "{error}");
+    assert!(
+        error.starts_with("sets/photos.toml:14: step 2 `resize`: unknown field `shortside`"),
+        "{error}"
+    );
     assert_eq!(hint, "did you mean `short_side`?");
 
     let (error, hint) = mistake("limit =", "limits =");
@@ -97,7 +103,10 @@ fn an_unknown_step_or_word_is_refused_with_the_nearest_known_one() {
 fn a_chain_that_does_not_fit_points_at_its_step() {
     let text = GOOD.replace("[[pipeline.step]]\nuse = \"decode_image\"\n", "");
     let error = parse(&text).unwrap_err().to_string();
-    assert!(error.starts_with("sets/photos.toml:10: step 1 `resize` needs a picture, but gets bytes"), "{error}");
+    assert!(
+        error.starts_with("sets/photos.toml:10: step 1 `resize` needs a picture, but gets bytes"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -105,14 +114,24 @@ fn a_bad_split_says_what_there_is_and_why() {
     let (error, _) = mistake("split = \"resize\"", "split = \"resise\"");
     assert!(error.starts_with("sets/photos.toml:25: no step `resise` to split after; there are `none`, `source`, `decode_image`"), "{error}");
     let (error, _) = mistake("split = \"resize\"", "split = 3");
-    assert_eq!(error, "sets/photos.toml:25: step 3 `random_crop` draws random numbers: kept, every epoch would see the same draw");
-    assert_eq!(parse(&GOOD.replace("\"resize\"\ncodec", "1\ncodec")).unwrap().plans[0].strategy.split, Split::After(1));
+    assert_eq!(
+        error,
+        "sets/photos.toml:25: step 3 `random_crop` draws random numbers: kept, every epoch would see the same draw"
+    );
+    assert_eq!(
+        parse(&GOOD.replace("\"resize\"\ncodec", "1\ncodec")).unwrap().plans[0].strategy.split,
+        Split::After(1)
+    );
 }
 
 #[test]
 fn sizes_codecs_globs_and_toml_are_checked_in_place() {
-    assert!(mistake("200GiB", "plenty").0.starts_with("sets/photos.toml:22: `plenty` is not a size"));
-    assert!(mistake("zstd:3", "brotli").0.starts_with("sets/photos.toml:26: unknown codec `brotli`"));
+    assert!(
+        mistake("200GiB", "plenty").0.starts_with("sets/photos.toml:22: `plenty` is not a size")
+    );
+    assert!(
+        mistake("zstd:3", "brotli").0.starts_with("sets/photos.toml:26: unknown codec `brotli`")
+    );
     assert!(mistake("{jpg,png}", "{jpg").0.starts_with("sets/photos.toml:6: glob `**/*.{jpg`"));
     assert!(mistake("[cache]", "[cache").0.starts_with("sets/photos.toml:20: "));
     assert!(mistake("size = [224, 224]", "size = [224, 0]").0.starts_with("sets/photos.toml:"));

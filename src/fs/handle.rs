@@ -71,7 +71,8 @@ pub(super) type Waiter = Box<dyn FnOnce(Result<&[u8], FsError>) + Send>;
 
 impl Opening {
     pub(super) fn new(path: PathBuf, stat: Stat, plan: usize, epoch: Option<u64>) -> Opening {
-        let state = State { file: Making::NotYet, draw: None, read_to: 0, given: 0, size: u64::MAX };
+        let state =
+            State { file: Making::NotYet, draw: None, read_to: 0, given: 0, size: u64::MAX };
         Opening { path, stat, plan, epoch, state: Mutex::new(state) }
     }
 
@@ -98,7 +99,9 @@ impl Opening {
     /// Hands the draw back if the last byte was never read.
     pub(super) fn hand_back(&self, draws: &Draws) {
         let mut state = self.state.lock();
-        if state.read_to < state.size && let Some(draw) = state.draw.take() {
+        if state.read_to < state.size
+            && let Some(draw) = state.draw.take()
+        {
             draws.hand_back(&self.path, draw);
         }
     }

@@ -97,7 +97,10 @@ mod tests {
 
     #[test]
     fn a_sample_changes_its_extension_and_other_files_keep_it() {
-        assert_eq!(named(&["a.jpg", "b.2.png", "c.csv"], Naming::Replace), ["a.npy", "b.2.npy", "c.csv"]);
+        assert_eq!(
+            named(&["a.jpg", "b.2.png", "c.csv"], Naming::Replace),
+            ["a.npy", "b.2.npy", "c.csv"]
+        );
         assert_eq!(named(&["a.jpg", "c.csv"], Naming::Append), ["a.jpg.npy", "c.csv"]);
     }
 

@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::Fs;
 use super::error::FsError;
 use super::handle::{Content, Fh, Making, Opening, Waiter};
-use super::Fs;
 use crate::exec::{Job, MakeError};
 use crate::sample::Buffer;
 

@@ -33,9 +33,15 @@ pub(super) struct Node {
 pub(super) enum Kind {
     Folder,
     /// A file that no plan is for.
-    Plain { stat: Stat },
+    Plain {
+        stat: Stat,
+    },
     /// A sample, and its served size as soon as it is known.
-    Sample { stat: Stat, plan: usize, size: OnceLock<u64> },
+    Sample {
+        stat: Stat,
+        plan: usize,
+        size: OnceLock<u64>,
+    },
 }
 
 pub(super) struct Tree {
@@ -130,7 +136,8 @@ impl Tree {
         let folder = self.folder(file)?;
         let moved = self.moved.lock();
         let number = |source: &OsStr| {
-            let known = (!moved.is_empty()).then(|| moved.get(&(file, source.to_owned()))).flatten();
+            let known =
+                (!moved.is_empty()).then(|| moved.get(&(file, source.to_owned()))).flatten();
             known.copied().unwrap_or_else(|| candidate(file, source, 0))
         };
         let listed = folder.entries.iter().map(|entry| Listed {
@@ -157,9 +164,7 @@ impl Tree {
             .map(|version| candidate(parent, name, version))
             .find(|number| nodes.get(number).is_none_or(|node| same(node)))
             .expect("there are more numbers than nodes");
-        nodes
-            .entry(free)
-            .or_insert_with(|| Arc::new(Node { parent, name: name.to_owned(), kind }));
+        nodes.entry(free).or_insert_with(|| Arc::new(Node { parent, name: name.to_owned(), kind }));
         if free != candidate(parent, name, 0) {
             self.moved.lock().insert((parent, name.to_owned()), free);
         }
@@ -202,8 +207,9 @@ impl Tree {
                 (!entry.folder).then(|| self.exec.plan_for(&path.join(&entry.name))).flatten()
             })
             .collect();
-        let extension =
-            |plan: &Option<usize>| plan.map(|at| self.exec.plans()[at].pipeline.output().extension());
+        let extension = |plan: &Option<usize>| {
+            plan.map(|at| self.exec.plans()[at].pipeline.output().extension())
+        };
         let wanted: Vec<_> = found
             .iter()
             .zip(&plans)

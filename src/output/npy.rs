@@ -16,7 +16,8 @@ pub(super) fn header(dtype: Dtype, shape: &[usize]) -> Vec<u8> {
     }
     // A tuple of one keeps its comma; longer ones have none at the end.
     let dims = if shape.len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
-    let words = format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({dims}), }}", dtype.numpy());
+    let words =
+        format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({dims}), }}", dtype.numpy());
     let before = MAGIC.len() + size_of::<u16>();
     let total = (before + words.len() + 1).next_multiple_of(ALIGNMENT);
     let mut header = Vec::with_capacity(total);

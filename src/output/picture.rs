@@ -37,7 +37,8 @@ pub(super) fn bmp_size(shape: &[usize]) -> Option<u64> {
 pub(super) fn bmp(array: &Array) -> Result<Buffer, BadOutput> {
     let refuse = || too_large(Output::Bmp, array);
     let &[height, width, channels] = array.shape() else { return Err(refuse()) };
-    let size = bmp_size(array.shape()).and_then(|size| u32::try_from(size).ok()).ok_or_else(refuse)?;
+    let size =
+        bmp_size(array.shape()).and_then(|size| u32::try_from(size).ok()).ok_or_else(refuse)?;
     let (tall, wide) = (i32::try_from(height), i32::try_from(width));
     let (Ok(tall), Ok(wide)) = (tall, wide) else { return Err(refuse()) };
 

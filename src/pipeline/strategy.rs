@@ -76,7 +76,9 @@ pub enum BadSplit {
 
 fn random(number: usize, name: &str, first: usize) -> String {
     if number == first {
-        format!("step {number} `{name}` draws random numbers: kept, every epoch would see the same draw")
+        format!(
+            "step {number} `{name}` draws random numbers: kept, every epoch would see the same draw"
+        )
     } else {
         format!("step {number} `{name}` comes after step {first}, which draws random numbers")
     }

@@ -57,7 +57,8 @@ pub fn choose(
         .map(|measured| {
             let scale = population as f64 / measured.samples as f64;
             let stored_bytes = (measured.stored_bytes as f64 * scale) as u64;
-            let read = if measured.strategy.split == Split::None { source_bytes } else { stored_bytes };
+            let read =
+                if measured.strategy.split == Split::None { source_bytes } else { stored_bytes };
             let fits = read <= room;
             Estimate {
                 offline_seconds: measured.offline_seconds * scale,
@@ -99,7 +100,11 @@ fn sentence(ranked: &[Estimate], pipeline: &Pipeline) -> String {
     if let Some(second) = ranked.get(1) {
         let ahead = best.throughput / second.throughput;
         if (1.0 - NOISE..=1.0 + NOISE).contains(&ahead) {
-            why.push_str(&format!("; {} is as fast and takes {}", name(second), bytes(second.stored_bytes)));
+            why.push_str(&format!(
+                "; {} is as fast and takes {}",
+                name(second),
+                bytes(second.stored_bytes)
+            ));
         } else {
             why.push_str(&format!("; next is {}, at {}", name(second), rate(second.throughput)));
         }

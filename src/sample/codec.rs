@@ -66,7 +66,9 @@ impl Codec {
             return Err(BadData(self));
         }
         let done = match self {
-            Codec::None => return if packed.len() == len { Ok(packed) } else { Err(BadData(self)) },
+            Codec::None => {
+                return if packed.len() == len { Ok(packed) } else { Err(BadData(self)) };
+            }
             Codec::Lz4 => {
                 let mut bytes = Buffer::for_overwrite(len);
                 let got = lz4_flex::block::decompress_into(&packed, &mut bytes).ok();

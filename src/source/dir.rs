@@ -38,7 +38,8 @@ impl DirSource {
     fn open_at(&self, path: &Path, flags: OFlag) -> io::Result<File> {
         refuse_upward(path)?;
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let how = OpenHow::new().flags(flags | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_BENEATH);
+        let how =
+            OpenHow::new().flags(flags | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_BENEATH);
         loop {
             match openat2(self.descriptor.as_fd(), path, how) {
                 Ok(opened) => return Ok(File::from(opened)),
@@ -54,7 +55,9 @@ impl DirSource {
     /// As `open_at`, for paths over links with absolute targets.
     fn open_resolved(&self, path: &Path, flags: OFlag) -> io::Result<File> {
         let target = self.root.join(path).canonicalize()?;
-        let inside = target.strip_prefix(&self.root).map_err(|_| refused("the link leads out of the source"))?;
+        let inside = target
+            .strip_prefix(&self.root)
+            .map_err(|_| refused("the link leads out of the source"))?;
         let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
         let how = OpenHow::new().flags(flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW);
         match openat2(self.descriptor.as_fd(), inside, how) {
@@ -169,7 +172,8 @@ impl Source for DirSource {
 }
 
 fn stat_of(metadata: &Metadata) -> Stat {
-    let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    let nanoseconds =
+        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
     Stat {
         folder: metadata.is_dir(),
         size: metadata.len(),

@@ -66,11 +66,16 @@ fn of_equally_fast_ones_the_smaller_is_chosen() {
 fn what_does_not_fit_in_memory_is_judged_by_the_disk() {
     let memory = Memory { available: 2 << 30 };
     let choice = choose(figures(), &pipeline(), 10_000, 1 << 30, memory).unwrap();
-    let by_split = |split| choice.ranked.iter().find(|e| e.measured.strategy.split == split).unwrap();
+    let by_split =
+        |split| choice.ranked.iter().find(|e| e.measured.strategy.split == split).unwrap();
     assert!(by_split(Split::None).fits);
     assert!(!by_split(Split::After(1)).fits);
     assert_eq!(by_split(Split::After(1)).throughput, 80.0);
-    assert!(choice.why.starts_with("split `resize`, codec `lz4`: 320/s from the disk"), "{}", choice.why);
+    assert!(
+        choice.why.starts_with("split `resize`, codec `lz4`: 320/s from the disk"),
+        "{}",
+        choice.why
+    );
 }
 
 #[test]

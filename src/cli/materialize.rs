@@ -1,0 +1,147 @@
+//! `parbake materialize`: fills the cache.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
+
+use clap::Args;
+
+use super::ConfigArgs;
+use super::say::{Done, Failure, Progress, talk};
+use super::setup::{Setup, cores, stop_flag};
+use crate::exec::{Executor, Found, Materialized};
+use crate::pipeline::Split;
+use crate::units::{bytes, count, duration, rate};
+
+const EXAMPLES: &str = "\
+Ctrl-C keeps what was done; run it again and it goes on from there.
+
+Examples:
+  parbake materialize photos.toml
+  parbake materialize photos.toml --threads 8 --cache /fast/parbake";
+
+/// Fill the cache: run the offline steps for every sample that isn't in it
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Materialize {
+    #[command(flatten)]
+    config: ConfigArgs,
+
+    /// Samples to make at once [default: as many as there are cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<std::num::NonZeroUsize>,
+}
+
+/// What became of the samples.
+#[derive(Default)]
+struct Tally {
+    made: AtomicUsize,
+    already: AtomicUsize,
+    no_room: AtomicUsize,
+    bad: AtomicUsize,
+}
+
+impl Materialize {
+    pub(super) fn run(self) -> Done {
+        let stop = stop_flag()?;
+        let setup = Setup::new(&self.config)?;
+        if setup.config.plans.iter().all(|plan| plan.strategy.split == Split::None) {
+            let config = self.config.config.display();
+            return Err(Failure::usage(format_args!(
+                "{config}: the split is `none`: there is nothing to materialize"
+            ))
+            .hint(format_args!(
+                "`parbake profile {config} --apply` measures the splits and writes the best"
+            )));
+        }
+        let exec = setup.executor()?;
+        let looking = Progress::new("samples found", 0);
+        let samples = exec
+            .walk(|found| {
+                looking.at(found);
+                !stop.load(Relaxed)
+            })
+            .map_err(|error| Failure::new(format_args!("cannot list the source: {error}")))?;
+        looking.end();
+
+        let started = Instant::now();
+        let tally = Tally::default();
+        let progress = Progress::new("samples", samples.len());
+        let next = AtomicUsize::new(0);
+        let threads = self.threads.map_or_else(cores, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some(found) = samples.get(next.fetch_add(1, Relaxed)) {
+                        // Without room for one there is none for the rest.
+                        if stop.load(Relaxed) || tally.no_room.load(Relaxed) > 0 {
+                            break;
+                        }
+                        one(&exec, found, &tally);
+                        progress.at(tally.done());
+                    }
+                });
+            }
+        });
+        progress.end();
+        tally.report(&exec, &setup, samples.len(), started.elapsed().as_secs_f64());
+        if stop.load(Relaxed) {
+            talk("interrupted: run the same command again to go on");
+            return Ok(super::interrupted());
+        }
+        if tally.no_room.load(Relaxed) > 0 {
+            return Err(Failure::new("the cache is full: the rest is made when it is read")
+                .hint("raise `cache.limit`, make room on its disk, or `parbake profile` for a smaller split"));
+        }
+        Ok(if tally.bad.load(Relaxed) > 0 { super::some_failed() } else { ExitCode::SUCCESS })
+    }
+}
+
+fn one(exec: &Executor, found: &Found, tally: &Tally) {
+    let done = match found.job(exec.source()) {
+        Ok(job) => exec.materialize(job).ok(),
+        Err(error) => {
+            log::warn!("{}: {error}", found.path.display());
+            None
+        }
+    };
+    let counter = match done {
+        Some(Materialized::Kept) => &tally.made,
+        Some(Materialized::Already) => &tally.already,
+        Some(Materialized::NoRoom) if exec.plans()[found.plan].strategy.split == Split::None => {
+            &tally.already
+        }
+        Some(Materialized::NoRoom) => &tally.no_room,
+        None => &tally.bad,
+    };
+    counter.fetch_add(1, Relaxed);
+}
+
+impl Tally {
+    fn done(&self) -> usize {
+        [&self.made, &self.already, &self.bad].iter().map(|count| count.load(Relaxed)).sum()
+    }
+
+    fn report(&self, exec: &Executor, setup: &Setup, samples: usize, seconds: f64) {
+        let of = |counter: &AtomicUsize| counter.load(Relaxed) as u64;
+        let (made, already, bad) = (of(&self.made), of(&self.already), of(&self.bad));
+        talk(format_args!(
+            "{} of {} samples in the cache: {} made in {} ({}), {} there before, {} bad",
+            count(made + already),
+            count(samples as u64),
+            count(made),
+            duration(seconds),
+            rate(made as f64 / seconds.max(1e-9)),
+            count(already),
+            count(bad),
+        ));
+        if let Some(cache) = exec.cache() {
+            let status = cache.status();
+            let (entries, used) = (count(status.entries), bytes(status.bytes));
+            talk(format_args!(
+                "the cache {} holds {entries} entries, {used}",
+                setup.cache.display()
+            ));
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! `parbake mount`: serves a tree of samples.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::ConfigArgs;
+use super::say::{self, Done, Failure, talk};
+use super::setup::{Setup, cores};
+use super::watchdog;
+use crate::config::resolved;
+use crate::exec::Turns;
+use crate::fs::{Fs, Texts};
+use crate::fuse::{self, MountOptions};
+
+const EXAMPLES: &str = "\
+The mount mirrors the source: photos/cat/1.jpg is read as MOUNTPOINT/cat/1.npy. Each opening gets a
+fresh random draw; MOUNTPOINT/.parbake/epoch/0/… always the same. docs/SEMANTICS.md has the rest.
+
+Examples:
+  parbake mount photos.toml /mnt/photos
+  parbake mount photos.toml /mnt/photos --foreground
+  python3 -c 'import numpy as np; print(np.load(\"/mnt/photos/cat/1.npy\").shape)'";
+
+/// Serve every sample as a file; returns once the mount answers
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Mount {
+    #[command(flatten)]
+    config: ConfigArgs,
+
+    /// The folder to mount on; made if it isn't there
+    mountpoint: PathBuf,
+
+    /// Stay, and say on stderr what goes wrong
+    #[arg(long, short)]
+    foreground: bool,
+
+    /// Let other users read the mount, as far as the source's permissions let them (root's mounts
+    /// always do; others need `user_allow_other` in /etc/fuse.conf)
+    #[arg(long)]
+    allow_other: bool,
+
+    /// Samples to make at once [default: as many as there are cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<std::num::NonZeroUsize>,
+
+    /// Where a mount in the background writes its warnings [default: logs/ in the cache folder]
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+
+    /// Say `ready` on stdout when mounted, and leave the terminal
+    #[arg(long, hide = true)]
+    announce: bool,
+}
+
+impl Mount {
+    pub(super) fn run(self, verbose: bool) -> Done {
+        let setup = Setup::new(&self.config)?;
+        let mountpoint = prepare(&self.mountpoint, &setup)?;
+        if self.foreground || self.announce {
+            self.serve(&setup, &mountpoint)
+        } else {
+            setup.mention_missing_strategy(&self.config.config);
+            self.send_to_background(&setup, &mountpoint, verbose)
+        }
+    }
+
+    fn serve(&self, setup: &Setup, mountpoint: &Path) -> Done {
+        if self.announce {
+            // A process that was just started leads no group, the only reason to be refused.
+            let _ = nix::unistd::setsid();
+        } else {
+            setup.mention_missing_strategy(&self.config.config);
+        }
+        let threads = self.threads.map_or_else(cores, usize::from);
+        let root = nix::unistd::geteuid().is_root();
+        let options = MountOptions {
+            allow_other: self.allow_other || root,
+            // One is always free for what needs no making.
+            threads: threads + 1,
+            name: setup.source.to_string_lossy().into_owned(),
+        };
+        let texts = Texts { pipeline: resolved(&setup.config), serving: serving(setup) };
+        let exec = Arc::new(setup.executor()?);
+        let turns = Arc::new(Turns::new(threads));
+        let fs = Arc::new(Fs::new(exec, turns, setup.config.naming, texts));
+        let watchdog = watchdog::watch(mountpoint)?;
+        let mount = fuse::Mount::new(fs, mountpoint, &options).map_err(refused(mountpoint))?;
+        if self.announce {
+            say::data("ready\n")?;
+        } else {
+            talk(format_args!("mounted on {}; Ctrl-C unmounts", mountpoint.display()));
+        }
+        let served = mount.serve();
+        drop(watchdog);
+        served.map_err(|error| Failure::new(format_args!("the mount broke off: {error}")))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Starts this very program again, waits until it has mounted, and leaves it.
+    fn send_to_background(&self, setup: &Setup, mountpoint: &Path, verbose: bool) -> Done {
+        let failed =
+            |what: &str, error: std::io::Error| Failure::new(format_args!("{what}: {error}"));
+        let log = self.log.clone().unwrap_or_else(|| log_file(setup, mountpoint));
+        if let Some(folder) = log.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| failed(&format!("cannot make {}", folder.display()), error))?;
+        }
+        let stderr = File::create(&log)
+            .map_err(|error| failed(&format!("cannot write {}", log.display()), error))?;
+
+        let program =
+            std::env::current_exe().map_err(|error| failed("cannot find myself", error))?;
+        let mut command = Command::new(program);
+        command.arg("mount").arg("--announce");
+        command.arg("--source").arg(&setup.source).arg("--cache").arg(&setup.cache);
+        if let Some(threads) = self.threads {
+            command.arg("--threads").arg(threads.to_string());
+        }
+        for (flag, given) in [("--allow-other", self.allow_other), ("--verbose", verbose)] {
+            if given {
+                command.arg(flag);
+            }
+        }
+        command.arg("--").arg(&self.config.config).arg(mountpoint);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
+        let mut child = command.spawn().map_err(|error| failed("cannot start the mount", error))?;
+
+        let mut first = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            // An error here is the child's end; what it says of it is in the log.
+            let _ = BufReader::new(stdout).read_line(&mut first);
+        }
+        if first != "ready\n" {
+            let status = child.wait().map_err(|error| failed("lost the mount", error))?;
+            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            for line in said.lines() {
+                talk(line);
+            }
+            let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+            return Ok(ExitCode::from(code.max(1)));
+        }
+        // The first answer of the mount itself.
+        std::fs::metadata(mountpoint).map_err(|error| failed("the mount doesn't answer", error))?;
+        talk(format_args!("mounted on {}; warnings go to {}", mountpoint.display(), log.display()));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A mountpoint that is there, free, and apart from what is read to serve it.
+fn prepare(mountpoint: &Path, setup: &Setup) -> Result<PathBuf, Failure> {
+    let shown = mountpoint.display();
+    match fuse::clear_dead(mountpoint) {
+        Ok(true) => talk(format_args!("note: {shown} was a mount whose process is gone: cleared")),
+        Ok(false) => {}
+        Err(error) => {
+            return Err(Failure::new(format_args!(
+                "{shown} is a dead mount that can't be cleared: {error}"
+            ))
+            .hint(format_args!("`umount -l {shown}` as root, or `fusermount3 -uz {shown}`")));
+        }
+    }
+    if !mountpoint.exists() {
+        std::fs::create_dir_all(mountpoint)
+            .map_err(|error| Failure::new(format_args!("cannot make {shown}: {error}")))?;
+    }
+    let mountpoint = mountpoint
+        .canonicalize()
+        .map_err(|error| Failure::new(format_args!("{shown}: {error}")))?;
+    if !mountpoint.is_dir() {
+        return Err(Failure::usage(format_args!("{shown} is not a folder")));
+    }
+    if super::unmount::is_mounted(&mountpoint) {
+        return Err(Failure::new(format_args!("{shown} is a parbake mount already"))
+            .hint(format_args!("`parbake unmount {shown}` first, or choose another folder")));
+    }
+    for (what, folder) in [("source", &setup.source), ("cache", &setup.cache)] {
+        let Ok(folder) = folder.canonicalize() else { continue };
+        if folder.starts_with(&mountpoint) || mountpoint.starts_with(&folder) {
+            return Err(Failure::usage(format_args!(
+                "the mountpoint {shown} and the {what} {} overlap: the mount would read itself",
+                folder.display()
+            )));
+        }
+    }
+    let mut inside = std::fs::read_dir(&mountpoint)
+        .map_err(|error| Failure::new(format_args!("{shown}: {error}")))?;
+    if inside.next().is_some() {
+        talk(format_args!("note: {shown} isn't empty: what is in it is hidden while mounted"));
+    }
+    Ok(mountpoint)
+}
+
+fn refused(mountpoint: &Path) -> impl FnOnce(std::io::Error) -> Failure {
+    move |error| {
+        let failure =
+            Failure::new(format_args!("cannot mount on {}: {error}", mountpoint.display()));
+        if !Path::new("/dev/fuse").exists() {
+            return failure.hint(
+                "there is no /dev/fuse: `modprobe fuse`; in a container, \
+                                 `--device /dev/fuse --cap-add SYS_ADMIN`",
+            );
+        }
+        failure.hint(
+            "a user without root needs the package `fuse3`; a container needs \
+                      `--device /dev/fuse --cap-add SYS_ADMIN`",
+        )
+    }
+}
+
+/// How the mount serves, for `stats`.
+fn serving(setup: &Setup) -> String {
+    let lines: Vec<String> = (1..)
+        .zip(&setup.config.plans)
+        .map(|(number, plan)| {
+            if plan.pipeline.is_deterministic() {
+                format!("pipeline {number} through the page cache: every opening reads the same")
+            } else {
+                format!(
+                    "pipeline {number} directly: a random step gives each opening its own bytes"
+                )
+            }
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// One a mountpoint, in the cache folder.
+fn log_file(setup: &Setup, mountpoint: &Path) -> PathBuf {
+    let name: Vec<u8> = mountpoint
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .map(|byte| if byte.is_ascii_alphanumeric() { *byte } else { b'_' })
+        .collect();
+    let name = String::from_utf8_lossy(&name[name.len().saturating_sub(200)..]).into_owned();
+    setup.cache.join("logs").join(format!("mount{name}.log"))
+}

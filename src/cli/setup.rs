@@ -1,0 +1,122 @@
+//! From arguments and a config to an executor.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use nix::sys::signal::{SigSet, Signal};
+
+use super::ConfigArgs;
+use super::say::{Failure, talk};
+use crate::cache::{Cache, DiskCache, Options};
+use crate::config::Config;
+use crate::exec::Executor;
+use crate::pipeline::Split;
+use crate::source::{DirSource, Source};
+
+/// A config with the command line's word over it.
+pub(super) struct Setup {
+    pub(super) config: Config,
+    pub(super) source: PathBuf,
+    pub(super) cache: PathBuf,
+}
+
+impl Setup {
+    pub(super) fn new(args: &ConfigArgs) -> Result<Setup, Failure> {
+        let mut config = Config::load(&args.config)?;
+        let source = args.source.clone().or(config.source.take()).ok_or_else(|| {
+            Failure::usage(format_args!("{}: no source", args.config.display()))
+                .hint("say where the samples are: `[source] path = …`, or `--source DIR`")
+        })?;
+        let cache = match args.cache.clone().or(config.cache.path.take()) {
+            Some(cache) => cache,
+            None => default_cache()?,
+        };
+        let absolute = |path: &Path| {
+            std::path::absolute(path)
+                .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+        };
+        let (source, cache) = (absolute(&source)?, absolute(&cache)?);
+        config.source = Some(source.clone());
+        config.cache.path = Some(cache.clone());
+        Ok(Setup { config, source, cache })
+    }
+
+    pub(super) fn open_source(&self) -> Result<Arc<dyn Source>, Failure> {
+        let source = DirSource::open(&self.source).map_err(|error| {
+            Failure::new(format_args!("cannot open the source {}: {error}", self.source.display()))
+        })?;
+        Ok(Arc::new(source))
+    }
+
+    /// The cache, if any plan keeps something in it.
+    pub(super) fn open_cache(&self) -> Result<Option<Arc<dyn Cache>>, Failure> {
+        if self.config.plans.iter().all(|plan| plan.strategy.split == Split::None) {
+            return Ok(None);
+        }
+        let limits = &self.config.cache;
+        let path = self.cache.clone();
+        let options = Options { path, limit: limits.limit, min_free: limits.min_free };
+        let cache = DiskCache::open(options).map_err(|error| {
+            Failure::new(error).hint("name another folder: `[cache] path = …`, or `--cache DIR`")
+        })?;
+        Ok(Some(Arc::new(cache)))
+    }
+
+    pub(super) fn executor(&self) -> Result<Executor, Failure> {
+        let plans = self.config.plans.clone();
+        Ok(Executor::new(self.open_source()?, self.open_cache()?, plans, self.config.seed))
+    }
+
+    /// Says so where no strategy was given.
+    pub(super) fn mention_missing_strategy(&self, config: &Path) {
+        if self.config.strategies_given.iter().any(|given| !given) {
+            talk(
+                "note: no `[strategy]` in the config: nothing is cached, every read starts at the source",
+            );
+            talk(format_args!(
+                "hint: `parbake profile {} --apply` measures and writes one",
+                config.display()
+            ));
+        }
+    }
+}
+
+/// The user's cache folder (XDG Base Directory Specification).
+fn default_cache() -> Result<PathBuf, Failure> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .map(|folder| folder.join("parbake"))
+        .ok_or_else(|| {
+            Failure::usage("no place for the cache: neither XDG_CACHE_HOME nor HOME is set")
+                .hint("name one: `[cache] path = …`, or `--cache DIR`")
+        })
+}
+
+/// As many threads as the machine has cores for us.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A flag that Ctrl-C (or a polite kill) raises; a second one ends the program. Call it before
+/// other threads are started.
+pub(super) fn stop_flag() -> Result<&'static AtomicBool, Failure> {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let mut signals = SigSet::empty();
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        signals.add(signal);
+    }
+    let failed = |error| Failure::new(format_args!("cannot listen for Ctrl-C: {error}"));
+    signals.thread_block().map_err(failed)?;
+    std::thread::spawn(move || {
+        if signals.wait().is_ok() {
+            STOP.store(true, Relaxed);
+        }
+        if signals.wait().is_ok() {
+            std::process::exit(130);
+        }
+    });
+    Ok(&STOP)
+}

@@ -1,0 +1,69 @@
+//! A process that outlives the mount's, however that ends, and clears the name then: after
+//! `kill -9`, every open of a mount would otherwise fail until someone unmounts it by hand.
+//!
+//! It holds the end of a pipe whose other end only the mount's process has, and waits for that to
+//! close. It is started before mounting, so it holds nothing of the mount.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+
+use clap::Args;
+use nix::sys::signal::{SigSet, Signal};
+
+use super::say::{Done, Failure};
+use crate::fuse;
+
+/// Wait for the end of stdin, then clear a dead mount
+#[derive(Args)]
+pub(super) struct Watchdog {
+    mountpoint: PathBuf,
+}
+
+impl Watchdog {
+    pub(super) fn run(self) -> Done {
+        // What ends the mount politely is not meant for its watchdog.
+        let _ = nix::unistd::setsid();
+        let mut signals = SigSet::empty();
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+            signals.add(signal);
+        }
+        let failed = |error| Failure::new(format_args!("the watchdog can't start: {error}"));
+        signals.thread_block().map_err(failed)?;
+        // Nothing is ever written: this returns when the mount's process is gone.
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        fuse::clear_dead(&self.mountpoint).map_err(Failure::new)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A running watchdog. It is to be dropped when the mount is gone.
+pub(super) struct Watched {
+    child: Child,
+    pipe: Option<ChildStdin>,
+}
+
+/// Starts one.
+pub(super) fn watch(mountpoint: &Path) -> Result<Watched, Failure> {
+    let start = || {
+        Command::new(std::env::current_exe()?)
+            .arg("watchdog")
+            .arg("--")
+            .arg(mountpoint)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+    };
+    let mut child = start()
+        .map_err(|error| Failure::new(format_args!("cannot start the watchdog: {error}")))?;
+    Ok(Watched { pipe: child.stdin.take(), child })
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        drop(self.pipe.take());
+        // It ends by itself now; asked for so that no zombie is left.
+        let _ = self.child.wait();
+    }
+}
