@@ -146,8 +146,9 @@ impl DiskCache {
         read: impl Fn(&Place, &Pack) -> Result<T, Trouble>,
     ) -> Option<(T, Place)> {
         let id = Id::of(key);
+        let mut next = self.find(id);
         loop {
-            let place = self.find(id)?;
+            let place = next?;
             let pack = self.packs.get(place.pack);
             let result = match &pack {
                 Some(pack) => read(&place, pack),
@@ -167,6 +168,7 @@ impl DiskCache {
                 return None;
             }
             self.index.remove(id, &place);
+            next = self.index.find(id);
         }
     }
 

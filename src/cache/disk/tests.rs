@@ -102,6 +102,42 @@ fn a_record_that_is_being_written_is_found_when_it_is_whole() {
 }
 
 #[test]
+fn a_pack_that_was_cut_back_is_read_anew_from_its_start() {
+    let (folder, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let writer = open(other.path());
+    assert!((1..4).all(|n| put(&writer, n)));
+    let bytes = fs::read(&packs(&other)[0]).unwrap();
+    let first = Header::of(&key(1), &[0; META_LEN], &body(1)).unwrap().record_len() as usize;
+    let cache = open(folder.path());
+    let pack = folder.path().join(FOLDER).join(PACKS).join("cut.pack");
+    fs::write(&pack, &bytes).unwrap();
+    assert!((1..4).all(|n| holds(&cache, n)));
+    fs::write(&pack, &bytes[..first]).unwrap();
+    assert!(holds(&cache, 1) && !holds(&cache, 2) && !holds(&cache, 3) && !holds(&cache, 4));
+    fs::write(&pack, &bytes).unwrap();
+    assert!((1..4).all(|n| holds(&cache, n)));
+}
+
+#[test]
+fn threads_that_put_the_same_entry_at_once_write_it_once() {
+    let folder = TempDir::new().unwrap();
+    let cache = open(folder.path());
+    let start = std::sync::Barrier::new(8);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for n in 1..100 {
+                    start.wait();
+                    assert!(put(&cache, n));
+                }
+            });
+        }
+    });
+    let len = |n| Header::of(&key(n), &[0; META_LEN], &body(n)).unwrap().record_len();
+    assert_eq!(cache.status().bytes, (1..100).map(len).sum::<u64>());
+}
+
+#[test]
 fn a_pack_that_is_deleted_under_its_writer_is_given_up() {
     let folder = TempDir::new().unwrap();
     let cache = open(folder.path());

@@ -55,8 +55,10 @@ fn a_cache_whose_disk_stopped_at_any_write_keeps_its_promise() {
 
 #[test]
 fn a_cache_whose_disk_failed_at_any_write_reads_right_and_goes_on() {
-    for errno in [nix::Error::ENOSPC, nix::Error::EIO] {
-        for (times, tear) in (1..4).flat_map(|times| (0..TEARS).map(move |tear| (times, tear))) {
+    // Twice: the cut of the torn record fails too. Three times: so does the next pack's making.
+    let failures = [(nix::Error::ENOSPC, 1), (nix::Error::EIO, 2), (nix::Error::ENOSPC, 3)];
+    for (errno, times) in failures {
+        for tear in 0..TEARS {
             let fail = |at| Fault { at, times, errno, tear };
             let runs = sweep(fail, |folder, disk| {
                 let Ok(cache) = open_on(disk, folder) else { return };
