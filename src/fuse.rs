@@ -5,7 +5,7 @@
 
 mod mount;
 
-pub use mount::{Mount, MountOptions, clear_dead, detach};
+pub use mount::{DEVICE, Mount, MountOptions, clear_dead, detach};
 
 use std::ffi::OsStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -45,12 +45,18 @@ impl Unmount {
 pub(super) fn is_mounted(mountpoint: &Path) -> bool {
     let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     mounts.split(|byte| *byte == b'\n').any(|line| {
-        // proc_pid_mountinfo(5): the mount point is the fifth field, and the type the first after
-        // a field that is a single hyphen.
+        // proc_pid_mountinfo(5): the mount point is the fifth field; type and device follow a field
+        // that is a single hyphen.
         let mut fields = line.split(|byte| *byte == b' ');
         let place = fields.nth(4).map(unescape);
-        let kind = fields.skip_while(|field| *field != b"-").nth(1);
-        kind == Some(b"fuse.parbake") && place.as_deref() == Some(mountpoint.as_os_str().as_bytes())
+        let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
+        let ours = match (fields.next(), fields.next()) {
+            // Mounted through the set-uid helper, the type says more than mounted by root.
+            (Some(b"fuse.parbake"), _) => true,
+            (Some(b"fuse"), Some(device)) => device.starts_with(fuse::DEVICE.as_bytes()),
+            _ => false,
+        };
+        ours && place.as_deref() == Some(mountpoint.as_os_str().as_bytes())
     })
 }
 

@@ -17,6 +17,10 @@ use crate::fs::Fs;
 /// How long files that are open at the unmount are still served.
 const LINGER: Duration = Duration::from_secs(30);
 
+/// What the device of every mount begins with, in `mount`, `df` and `/proc/mounts`; the source
+/// folder follows.
+pub const DEVICE: &str = "parbake:";
+
 /// How to mount.
 #[derive(Clone, Debug)]
 pub struct MountOptions {
@@ -24,7 +28,7 @@ pub struct MountOptions {
     pub allow_other: bool,
     /// Threads that take requests.
     pub threads: usize,
-    /// What `mount` and `df` show as the device.
+    /// The source folder, to be shown as the device.
     pub name: String,
 }
 
@@ -55,7 +59,7 @@ impl Mount {
             MountOption::NoDev,
             MountOption::NoAtime,
             MountOption::DefaultPermissions,
-            MountOption::FSName(options.name.clone()),
+            MountOption::FSName(format!("{DEVICE}{}", options.name)),
             MountOption::Subtype("parbake".to_owned()),
         ];
         config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
