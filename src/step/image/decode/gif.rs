@@ -20,6 +20,8 @@ struct First {
     transparent: Option<u8>,
 }
 
+type Opened<'a> = (Decoder<Cursor<&'a [u8]>>, First);
+
 pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepError> {
     let (mut decoder, first) = open(bytes).map_err(error)?;
     step.admit(first.canvas)?;
@@ -51,7 +53,7 @@ pub(super) fn size(head: &[u8]) -> Option<Dimensions> {
     open(head).ok().map(|(_, first)| first.canvas)
 }
 
-fn open(bytes: &[u8]) -> Result<(Decoder<Cursor<&[u8]>>, First), DecodingError> {
+fn open(bytes: &[u8]) -> Result<Opened<'_>, DecodingError> {
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::Indexed);
     options.set_memory_limit(MemoryLimit::Bytes(MEMORY_LIMIT));

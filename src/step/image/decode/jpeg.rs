@@ -1,6 +1,9 @@
 //! JPEG, bit for bit as libjpeg-turbo's slow integer transform with smooth upsampling decodes it,
 //! which is what Pillow and torchvision use.
 //!
+//! A baseline file that lacks only its end marker is decoded; a progressive one is not, since
+//! without the marker nothing tells that all scans are there.
+//!
 //! It knows nothing of the tags in a file beyond what its colours depend on.
 
 use libjpeg_turbo_rs::{DecodeLimits, Decoder, JpegError, PixelFormat};
