@@ -7,6 +7,8 @@
 //! `kernel.rs`'s.
 
 mod alpha;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod kernel;
 mod nearest;
 mod weights;

@@ -35,7 +35,7 @@ pub(super) trait Kernel: Element {
 }
 
 /// How sums are made: from an initial value, element by element, and finished.
-trait Sum: Kernel {
+pub(super) trait Sum: Kernel {
     type Total: Copy;
     const START: Self::Total;
     fn add(total: Self::Total, element: Self, weight: Self::Weight) -> Self::Total;
@@ -72,42 +72,78 @@ impl Sum for f32 {
     }
 }
 
-macro_rules! kernel {
-    ($element:ty, $weight:ty) => {
-        impl Kernel for $element {
-            type Weight = $weight;
+impl Kernel for u8 {
+    type Weight = i32;
 
-            fn horizontal(
-                plane: Plane<Self>,
-                table: &Table<Self::Weight>,
-                skipped: usize,
-                wanted: Range<usize>,
-                out: &mut [Self],
-            ) {
-                match plane.channels {
-                    1 => horizontal::<Self, 1>(plane, table, skipped, wanted, out),
-                    2 => horizontal::<Self, 2>(plane, table, skipped, wanted, out),
-                    3 => horizontal::<Self, 3>(plane, table, skipped, wanted, out),
-                    4 => horizontal::<Self, 4>(plane, table, skipped, wanted, out),
-                    _ => horizontal_many(plane, table, skipped, wanted, out),
-                }
-            }
-
-            fn vertical(
-                plane: Plane<Self>,
-                table: &Table<Self::Weight>,
-                skipped: usize,
-                wanted: Range<usize>,
-                out: &mut [Self],
-            ) {
-                vertical(plane, table, skipped, wanted, out);
-            }
+    fn horizontal(
+        plane: Plane<u8>,
+        table: &Table<i32>,
+        skipped: usize,
+        wanted: Range<usize>,
+        out: &mut [u8],
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if super::avx2::horizontal(plane, table, skipped, wanted.clone(), out) {
+            return;
         }
-    };
+        plain_horizontal(plane, table, skipped, wanted, out);
+    }
+
+    fn vertical(
+        plane: Plane<u8>,
+        table: &Table<i32>,
+        skipped: usize,
+        wanted: Range<usize>,
+        out: &mut [u8],
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if super::avx2::vertical(plane, table, skipped, wanted.clone(), out) {
+            return;
+        }
+        plain_vertical(plane, table, skipped, wanted, out);
+    }
 }
 
-kernel!(u8, i32);
-kernel!(f32, f64);
+impl Kernel for f32 {
+    type Weight = f64;
+
+    fn horizontal(
+        plane: Plane<f32>,
+        table: &Table<f64>,
+        skipped: usize,
+        wanted: Range<usize>,
+        out: &mut [f32],
+    ) {
+        plain_horizontal(plane, table, skipped, wanted, out);
+    }
+
+    fn vertical(
+        plane: Plane<f32>,
+        table: &Table<f64>,
+        skipped: usize,
+        wanted: Range<usize>,
+        out: &mut [f32],
+    ) {
+        plain_vertical(plane, table, skipped, wanted, out);
+    }
+}
+
+/// The pass along rows, on any machine.
+pub(super) fn plain_horizontal<T: Sum>(
+    plane: Plane<T>,
+    table: &Table<T::Weight>,
+    skipped: usize,
+    wanted: Range<usize>,
+    out: &mut [T],
+) {
+    match plane.channels {
+        1 => horizontal::<T, 1>(plane, table, skipped, wanted, out),
+        2 => horizontal::<T, 2>(plane, table, skipped, wanted, out),
+        3 => horizontal::<T, 3>(plane, table, skipped, wanted, out),
+        4 => horizontal::<T, 4>(plane, table, skipped, wanted, out),
+        _ => horizontal_many(plane, table, skipped, wanted, out),
+    }
+}
 
 fn horizontal<T: Sum, const C: usize>(
     plane: Plane<T>,
@@ -162,7 +198,8 @@ fn horizontal_many<T: Sum>(
 /// Elements of a row that are summed at a time: their totals stay in the first-level cache.
 const BLOCK: usize = 256;
 
-fn vertical<T: Sum>(
+/// The pass along columns, on any machine.
+pub(super) fn plain_vertical<T: Sum>(
     plane: Plane<T>,
     table: &Table<T::Weight>,
     skipped: usize,
