@@ -5,12 +5,11 @@
 //! 32 bits and the whole one fits, so the result is exact.
 
 use std::arch::x86_64::{
-    __m128i, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_extract_epi64, _mm_packs_epi32,
-    _mm_packus_epi16, _mm_set_epi64x, _mm_set1_epi32, _mm_setr_epi8, _mm_shuffle_epi8,
-    _mm_slli_epi32, _mm_srai_epi32, _mm_unpackhi_epi8, _mm_unpacklo_epi8, _mm256_add_epi32,
-    _mm256_castsi256_si128, _mm256_cvtepu8_epi16, _mm256_extracti128_si256, _mm256_madd_epi16,
-    _mm256_packs_epi32, _mm256_permute4x64_epi64, _mm256_set_m128i, _mm256_set1_epi32,
-    _mm256_setzero_si256, _mm256_slli_epi32, _mm256_srai_epi32,
+    __m128i, _mm_cvtsi128_si32, _mm_packus_epi16, _mm_setr_epi8, _mm_unpackhi_epi8,
+    _mm_unpacklo_epi8, _mm256_add_epi32, _mm256_castsi256_si128, _mm256_cvtepu8_epi16,
+    _mm256_extracti128_si256, _mm256_madd_epi16, _mm256_packs_epi32, _mm256_packus_epi16,
+    _mm256_permute4x64_epi64, _mm256_set_m128i, _mm256_set1_epi32, _mm256_setzero_si256,
+    _mm256_shuffle_epi8, _mm256_slli_epi32, _mm256_srai_epi32,
 };
 use std::ops::Range;
 
@@ -94,10 +93,10 @@ fn load(bytes: &[u8]) -> __m128i {
         padded[..bytes.len()].copy_from_slice(bytes);
         &padded
     });
-    let whole = u128::from_le_bytes(*bytes);
-    _mm_set_epi64x((whole >> 64) as i64, whole as i64)
+    bytemuck::cast(*bytes)
 }
 
+/// Two rows at a time, one in each half of a register.
 #[target_feature(enable = "avx2")]
 fn columns<const C: usize>(
     plane: Plane<u8>,
@@ -120,48 +119,47 @@ fn columns<const C: usize>(
             ((first - skipped) * C, start..groups.len())
         })
         .collect();
-    // Four pixels to channels of two neighbours each: r0 r1 g0 g1 b0 b1 (a0 a1), then 2 and 3.
-    let order = match C {
-        3 => _mm_setr_epi8(0, 3, 1, 4, 2, 5, -1, -1, 6, 9, 7, 10, 8, 11, -1, -1),
-        _ => _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15),
-    };
-    let lines = out.chunks_exact_mut(wanted.len() * C).take(plane.height);
-    for (y, out) in lines.enumerate() {
-        let row = plane.row(y);
-        for ((first, range), out) in positions.iter().zip(out.as_chunks_mut::<C>().0) {
-            let (mut high, mut low) = (_mm256_setzero_si256(), _mm256_setzero_si256());
-            for (n, [left, right]) in groups[range.clone()].iter().enumerate() {
-                let pixels = load(&row[first + n * 4 * C..]);
-                let pixels = _mm256_cvtepu8_epi16(_mm_shuffle_epi8(pixels, order));
-                let weights = both(left.high, right.high);
-                high = _mm256_add_epi32(high, _mm256_madd_epi16(pixels, weights));
-                let weights = both(left.low, right.low);
-                low = _mm256_add_epi32(low, _mm256_madd_epi16(pixels, weights));
+    // Of four pixels, the first two as 16-bit r0 r1 g0 g1 b0 b1 (a0 a1); then the other two.
+    let [left, right] = [0, 2 * C as i8].map(|at| {
+        let c = C as i8;
+        let alpha = |n| if C == 4 { at + n } else { -1 };
+        let order = [at, at + c, at + 1, at + c + 1, at + 2, at + c + 2, alpha(3), alpha(c + 3)];
+        let [a, b, c, d, e, f, g, h] = order;
+        let half = _mm_setr_epi8(a, -1, b, -1, c, -1, d, -1, e, -1, f, -1, g, -1, h, -1);
+        _mm256_set_m128i(half, half)
+    });
+    let line = wanted.len() * C;
+    let mut spare = vec![0; line];
+    for (n, lines) in out[..plane.height * line].chunks_mut(2 * line).enumerate() {
+        let upper = plane.row(2 * n);
+        let lower = plane.row((2 * n + 1).min(plane.height - 1));
+        let (upper_out, lower_out) = lines.split_at_mut(line);
+        let lower_out = if lower_out.is_empty() { &mut spare } else { lower_out };
+        let outs =
+            upper_out.as_chunks_mut::<C>().0.iter_mut().zip(lower_out.as_chunks_mut::<C>().0);
+        for ((first, range), (upper_out, lower_out)) in positions.iter().zip(outs) {
+            let (mut high, mut low) = (_mm256_setzero_si256(), _mm256_set1_epi32(HALF));
+            for (n, pairs) in groups[range.clone()].iter().enumerate() {
+                let at = first + n * 4 * C;
+                let pixels = _mm256_set_m128i(load(&lower[at..]), load(&upper[at..]));
+                for (pair, order) in pairs.iter().zip([left, right]) {
+                    let pixels = _mm256_shuffle_epi8(pixels, order);
+                    let product = _mm256_madd_epi16(pixels, _mm256_set1_epi32(pair.high));
+                    high = _mm256_add_epi32(high, product);
+                    let product = _mm256_madd_epi16(pixels, _mm256_set1_epi32(pair.low));
+                    low = _mm256_add_epi32(low, product);
+                }
             }
-            let high = _mm_slli_epi32::<LOW_BITS>(halves(high));
-            let total = _mm_add_epi32(_mm_add_epi32(high, halves(low)), _mm_set1_epi32(HALF));
-            let total = _mm_srai_epi32::<SHIFT>(total);
-            let words = _mm_packs_epi32(total, total);
-            let bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words)).cast_unsigned();
-            for (channel, out) in out.iter_mut().enumerate() {
-                *out = (bytes >> (8 * channel)) as u8;
-            }
+            let total = _mm256_add_epi32(_mm256_slli_epi32::<LOW_BITS>(high), low);
+            let total = _mm256_srai_epi32::<SHIFT>(total);
+            let words = _mm256_packs_epi32(total, total);
+            let bytes = _mm256_packus_epi16(words, words);
+            let upper = _mm_cvtsi128_si32(_mm256_castsi256_si128(bytes)).to_le_bytes();
+            let lower = _mm_cvtsi128_si32(_mm256_extracti128_si256::<1>(bytes)).to_le_bytes();
+            upper_out.copy_from_slice(&upper[..C]);
+            lower_out.copy_from_slice(&lower[..C]);
         }
     }
-}
-
-/// One number in the lower half and another in the upper one.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn both(lower: i32, upper: i32) -> __m256i {
-    _mm256_set_m128i(_mm_set1_epi32(upper), _mm_set1_epi32(lower))
-}
-
-/// The sum of both halves.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn halves(x: __m256i) -> __m128i {
-    _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256::<1>(x))
 }
 
 #[target_feature(enable = "avx2")]
@@ -221,9 +219,7 @@ fn sixteen(taps: &[(&[u8], &[u8], Pair)], at: usize) -> [u8; 16] {
     let words = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packs_epi32(totals[0], totals[1]));
     let bytes =
         _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
-    let low = u128::from(_mm_extract_epi64::<0>(bytes).cast_unsigned());
-    let high = u128::from(_mm_extract_epi64::<1>(bytes).cast_unsigned());
-    (low | high << 64).to_le_bytes()
+    bytemuck::cast(bytes)
 }
 
 #[cfg(test)]
