@@ -5,7 +5,7 @@
 //! torchvision, bit for bit; where we differ on purpose, the step's documentation says so.
 //!
 //! Nothing here knows of files, caches or pipelines. What all steps share is in this file: they
-//! ask a spec for its [`Picture`] and make the array that the spec they promised describes.
+//! ask a spec for its `Picture` and make the array that the spec they promised describes.
 
 mod cast;
 mod crop;
@@ -95,7 +95,7 @@ fn array_in(sample: Sample) -> Result<Array, StepError> {
     }
 }
 
-/// An array of elements `T`, to be overwritten, of the shape of an exact spec.
+/// An array to be overwritten, of the shape of an exact spec.
 fn array_for(spec: &Spec) -> Result<Array, StepError> {
     let array = array_of(spec, "an array")?;
     let shape = array

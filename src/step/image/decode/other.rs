@@ -1,6 +1,11 @@
 //! The formats that the `image` crate reads for us: BMP, ICO, PNM, QOI, TIFF, WebP.
 //!
 //! It knows no format of its own, only which kinds of pixels come out.
+//!
+//! Where this is known not to be Pillow's: CMYK in TIFF differs by up to one step; TIFF's
+//! orientation tag is ignored and its premultiplied alpha not divided; an ICO file may be of
+//! another entry; a WebP animation's transparent pixels have another hidden colour. TIFF with
+//! palettes, with JPEG's YCbCr inside, or of 12, 32 or signed bits is unsupported.
 
 use std::io::Cursor;
 

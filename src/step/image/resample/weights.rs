@@ -19,7 +19,7 @@ use crate::step::StepError;
 /// 0 to 1 remain of 32.
 pub(super) const FRACTION_BITS: u32 = 32 - 8 - 2;
 
-/// The most weights of one axis, half a GiB of them: only pictures of millions of pixels along
+/// The most weights of one axis, at most half a GiB: only pictures of millions of pixels along
 /// one side need more.
 const MAX_WEIGHTS: usize = 1 << 26;
 
