@@ -183,7 +183,7 @@ impl Executor {
         if last.array().is_some_and(|array| array.shape().is_some()) {
             return Some(last.clone());
         }
-        self.spec_from_cache(job).or_else(|| self.spec_from_header(job))
+        self.spec_recall(job).or_else(|| self.spec_from_header(job))
     }
 
     /// Bytes of the served file, if that can be told without making it.
@@ -236,11 +236,11 @@ impl Executor {
             return self.raw(job).map(|sample| (0, sample));
         };
         let key = self.key(job, steps);
-        if let Some(sample) = self.from_cache(cache, &key) {
+        if let Some(sample) = self.recall(cache, &key) {
             self.meter.count(Tally::Hit);
             return Ok((steps, sample));
         }
-        self.alone(key, || match self.from_cache(cache, &key) {
+        self.alone(key, || match self.recall(cache, &key) {
             Some(sample) => {
                 self.meter.count(Tally::Hit);
                 Ok((steps, sample))
@@ -252,7 +252,7 @@ impl Executor {
         })
     }
 
-    fn from_cache(&self, cache: &dyn Cache, key: &Key) -> Option<Sample> {
+    fn recall(&self, cache: &dyn Cache, key: &Key) -> Option<Sample> {
         let entry = self.meter.time_some(Tally::CacheRead, || {
             let entry = cache.get(key)?;
             let bytes = entry.body.len();
@@ -324,7 +324,7 @@ impl Executor {
         Ok(Sample::Bytes(bytes))
     }
 
-    fn spec_from_cache(&self, job: Job) -> Option<Spec> {
+    fn spec_recall(&self, job: Job) -> Option<Spec> {
         let (cache, steps) = self.kept(job)?;
         let meta = cache.meta(&self.key(job, steps))?;
         self.pipeline(job).spec_from(steps, stored_spec(&meta).ok()?).ok()

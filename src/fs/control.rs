@@ -53,9 +53,12 @@ pub struct Texts {
     pub serving: String,
 }
 
+/// What a file said, and when that was made.
+type Text = (Instant, Arc<[u8]>);
+
 pub(super) struct Control {
     texts: Texts,
-    made: Mutex<HashMap<u64, (Instant, Arc<[u8]>)>>,
+    made: Mutex<HashMap<u64, Text>>,
     started: Instant,
 }
 

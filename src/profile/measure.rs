@@ -107,7 +107,7 @@ fn one(what: &Measure, strategy: Strategy, folder: &Path) -> io::Result<Option<M
         Some(exec.materialize(job).ok()? != Materialized::NoRoom || cache.is_none())
     });
     let offline_seconds = if cache.is_some() { since.elapsed().as_secs_f64() } else { 0.0 };
-    if kept.iter().any(|kept| *kept == Some(false)) {
+    if kept.contains(&Some(false)) {
         return Err(io::Error::new(
             io::ErrorKind::StorageFull,
             "no room for the part of the set that is measured: free some, or use fewer `--samples`",
