@@ -91,8 +91,8 @@ fn an_unknown_step_or_word_is_refused_with_the_nearest_known_one() {
     assert_eq!(error, "sets/photos.toml:10: step 1: unknown step `decode-image`");
     assert_eq!(hint, "did you mean `decode_image`?");
 
-    let (error, hint) = mistake("\"npy\"", "\"numpy\"");
-    assert!(error.starts_with("sets/photos.toml:7: unknown variant `numpy`"), "{error}");
+    let (error, hint) = mistake("\"npy\"", "\"npi\"");
+    assert!(error.starts_with("sets/photos.toml:7: unknown variant `npi`"), "{error}");
     assert_eq!(hint, "did you mean `npy`?");
 
     let (error, _) = mistake("use = \"resize\"", "#");
@@ -104,7 +104,7 @@ fn a_chain_that_does_not_fit_points_at_its_step() {
     let text = GOOD.replace("[[pipeline.step]]\nuse = \"decode_image\"\n", "");
     let error = parse(&text).unwrap_err().to_string();
     assert!(
-        error.starts_with("sets/photos.toml:10: step 1 `resize` needs a picture, but gets bytes"),
+        error.starts_with("sets/photos.toml:11: step 1 `resize` needs a picture, but gets bytes"),
         "{error}"
     );
 }
