@@ -5,6 +5,7 @@
 
 mod error;
 mod meter;
+mod online;
 mod step;
 mod turns;
 mod walk;
@@ -63,6 +64,8 @@ pub struct Executor {
     bad: BadSamples,
     /// Keys in the making: one making at a time per key, the others wait for it.
     making: Mutex<HashMap<Key, Arc<Mutex<()>>>>,
+    /// Whether online steps are run in no other order than that of the pipeline.
+    as_written: bool,
 }
 
 /// What [`Executor::materialize`] did.
@@ -93,7 +96,15 @@ impl Executor {
             meter,
             bad: BadSamples::default(),
             making: Mutex::default(),
+            as_written: false,
         }
+    }
+
+    /// The same, running online steps in the very order of the pipeline: what the order that is
+    /// used otherwise is held to, bit for bit.
+    #[must_use]
+    pub fn as_written(self) -> Executor {
+        Executor { as_written: true, ..self }
     }
 
     /// The plans, by place.
@@ -293,23 +304,6 @@ impl Executor {
                 .unwrap_or(false)
         });
         Ok((sample, kept))
-    }
-
-    fn online(
-        &self,
-        job: Job,
-        steps: usize,
-        mut sample: Sample,
-        epoch: u64,
-    ) -> Result<Sample, MakeError> {
-        let pipeline = self.pipeline(job);
-        for (at, step) in pipeline.fixed().iter().enumerate().skip(steps) {
-            sample = self.step(job, at, step.name, || step.map.map(sample))?;
-        }
-        for (at, step) in (pipeline.fixed().len()..).zip(pipeline.rest()) {
-            sample = self.step(job, at, step.name, || self.run(job, at, step, sample, epoch))?;
-        }
-        Ok(sample)
     }
 
     fn raw(&self, job: Job) -> Result<Sample, MakeError> {

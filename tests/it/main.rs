@@ -1,4 +1,5 @@
 //! What parbake promises, tested from outside.
 
 mod cache;
+mod order;
 mod steps;

@@ -54,9 +54,9 @@ fn of_equally_fast_ones_the_smaller_is_chosen() {
         table(&choice, &pipeline()),
         "\x20 split                   codec           prepare      stored        cold        warm
 * resize                  lz4          3 min 20 s     1.8 GiB       320/s       980/s
-  resize                  none       3 min 20 s     2.0 GiB       300/s     1,000/s
-  decode_image            none       3 min 20 s     4.9 GiB        80/s       400/s
-  source                  none       3 min 20 s  1000.0 MiB        95/s       101/s
+  resize                  none         3 min 20 s     2.0 GiB       300/s     1,000/s
+  decode_image            none         3 min 20 s     4.9 GiB        80/s       400/s
+  source                  none         3 min 20 s  1000.0 MiB        95/s       101/s
   none                    none                0 s         0 B        90/s       100/s
 "
     );
