@@ -19,7 +19,8 @@ pub use handle::{Fh, Serving};
 pub use ino::Ino;
 pub use names::Naming;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -63,12 +64,12 @@ pub struct Attr {
 }
 
 /// One name in a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed<'a> {
     /// What it is known by.
     pub ino: Ino,
     /// The served name.
-    pub name: OsString,
+    pub name: &'a OsStr,
     /// Whether it is a folder.
     pub folder: bool,
 }
@@ -204,15 +205,23 @@ impl Fs {
         })
     }
 
-    /// What is in a folder, in the order of the source's names.
+    /// What is in a folder after the first `skip` names, by served name, told to `each` until that
+    /// has enough.
     ///
     /// # Errors
     /// If it isn't a folder that can be listed.
-    pub fn list(&self, ino: Ino) -> Result<Vec<Listed>, FsError> {
-        match ino.place() {
-            Place::Control(what) => self.control.list(what),
-            Place::Tree(view, base) => self.tree.list(base, view),
-        }
+    pub fn list(
+        &self,
+        ino: Ino,
+        skip: usize,
+        mut each: impl FnMut(Listed) -> ControlFlow<()>,
+    ) -> Result<(), FsError> {
+        // Cut short or not, the answer is the same.
+        let _ = match ino.place() {
+            Place::Control(what) => self.control.list(what)?.skip(skip).try_for_each(&mut each),
+            Place::Tree(view, base) => self.tree.list(base, view, skip, &mut each)?,
+        };
+        Ok(())
     }
 
     /// Opens a file. Answers through `reply`, now or later.

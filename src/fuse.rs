@@ -8,6 +8,7 @@ mod mount;
 pub use mount::{DEVICE, Mount, MountOptions, clear_dead, detach};
 
 use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -150,18 +151,21 @@ impl Filesystem for Kernel {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        guarded(|| match self.fs.list(Ino(ino.0)) {
-            Ok(listed) => {
-                let skip = usize::try_from(offset).unwrap_or(usize::MAX);
-                for (next, entry) in (1..).zip(&listed).skip(skip) {
-                    let kind = file_type(entry.folder);
-                    if reply.add(INodeNo(entry.ino.0), next, kind, &entry.name) {
-                        break;
-                    }
+        guarded(|| {
+            let skip = usize::try_from(offset).unwrap_or(usize::MAX);
+            let mut next = offset;
+            let listed = self.fs.list(Ino(ino.0), skip, |entry| {
+                next += 1;
+                if reply.add(INodeNo(entry.ino.0), next, file_type(entry.folder), entry.name) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
                 }
-                reply.ok();
+            });
+            match listed {
+                Ok(()) => reply.ok(),
+                Err(error) => reply.error(errno(&error)),
             }
-            Err(error) => reply.error(errno(&error)),
         });
     }
 

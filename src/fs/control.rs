@@ -118,22 +118,20 @@ impl Control {
         })
     }
 
-    pub(super) fn list(&self, what: u64) -> Result<Vec<Listed>, FsError> {
-        match what {
-            FOLDER_AT => {
-                let files = (FIRST_FILE_AT..).zip(FILES).map(|(at, (name, _))| Listed {
-                    ino: Ino::control(at),
-                    name: name.into(),
-                    folder: false,
-                });
-                let epochs =
-                    Listed { ino: Ino::control(EPOCHS_AT), name: "epoch".into(), folder: true };
-                Ok(std::iter::once(epochs).chain(files).collect())
-            }
+    pub(super) fn list(&self, what: u64) -> Result<impl Iterator<Item = Listed<'static>>, FsError> {
+        let names = match what {
+            FOLDER_AT => FILES.len() + 1,
             // There is one for every number: they can be named but not counted.
-            EPOCHS_AT => Ok(Vec::new()),
-            _ => Err(FsError::NotFolder),
-        }
+            EPOCHS_AT => 0,
+            _ => return Err(FsError::NotFolder),
+        };
+        let epochs = Listed { ino: Ino::control(EPOCHS_AT), name: "epoch".as_ref(), folder: true };
+        let files = (FIRST_FILE_AT..).zip(FILES).map(|(at, (name, _))| Listed {
+            ino: Ino::control(at),
+            name: name.as_ref(),
+            folder: false,
+        });
+        Ok(std::iter::once(epochs).chain(files).take(names))
     }
 
     /// What a file says now.

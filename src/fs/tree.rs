@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -131,21 +132,28 @@ impl Tree {
         Ok(self.number(parent, entry.source(), kind))
     }
 
-    /// What is in a folder now.
-    pub(super) fn list(&self, file: u64, view: View) -> Result<Vec<Listed>, FsError> {
+    /// What is in a folder now, after the first `skip` names.
+    pub(super) fn list(
+        &self,
+        file: u64,
+        view: View,
+        skip: usize,
+        each: &mut impl FnMut(Listed) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, FsError> {
         let folder = self.folder(file)?;
-        let moved = self.moved.lock();
         let number = |source: &OsStr| {
+            let moved = self.moved.lock();
             let known =
                 (!moved.is_empty()).then(|| moved.get(&(file, source.to_owned()))).flatten();
             known.copied().unwrap_or_else(|| candidate(file, source, 0))
         };
-        let listed = folder.entries.iter().map(|entry| Listed {
-            ino: Ino::new(view, number(entry.source())),
-            name: entry.name.clone(),
-            folder: entry.folder,
-        });
-        Ok(listed.collect())
+        Ok(folder.entries.iter().skip(skip).try_for_each(|entry| {
+            each(Listed {
+                ino: Ino::new(view, number(entry.source())),
+                name: &entry.name,
+                folder: entry.folder,
+            })
+        }))
     }
 
     /// The inode of a name that is of this kind now: the one it has, unless that stands for an
