@@ -82,6 +82,14 @@ impl Setup {
     }
 }
 
+/// No file of the source matches any of these globs.
+pub(super) fn no_match(source: &Path, globs: &str) -> Failure {
+    Failure::new(format_args!("no file of {} matches `{globs}`", source.display())).hint(
+        "globs are of paths within the source: `*` stops at `/`, `**/` is any folder or none, and \
+         case counts",
+    )
+}
+
 /// The user's cache folder (XDG Base Directory Specification).
 fn default_cache() -> Result<PathBuf, Failure> {
     let absolute =
