@@ -90,7 +90,9 @@ fn steps(plan: &Plan) -> String {
         out.push_str("  split `none`: nothing is cached\n");
     }
     if !pipeline.is_deterministic() {
-        out.push_str("  a split after a random step would keep its draw: every epoch the same one\n");
+        out.push_str(
+            "  a split after a random step would keep its draw: every epoch the same one\n",
+        );
     }
     out
 }

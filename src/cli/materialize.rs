@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::ConfigArgs;
 use super::say::{Done, Failure, Progress, talk};
-use super::setup::{Setup, cores, no_match, stop_flag};
+use super::setup::{Setup, cores, no_match, one_or_more, stop_flag};
 use crate::exec::{Executor, Found, Materialized};
 use crate::pipeline::Split;
 use crate::units::{bytes, count, duration, rate};
@@ -28,7 +28,7 @@ pub(super) struct Materialize {
     config: ConfigArgs,
 
     /// Samples to make at once [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     threads: Option<std::num::NonZeroUsize>,
 }
 
@@ -92,22 +92,19 @@ impl Materialize {
         }
         if tally.no_room.load(Relaxed) > 0 {
             let config = self.config.config.display();
-            return Err(Failure::new("the cache is full: the rest is made when it is read")
-                .hint(format_args!(
+            return Err(Failure::new("the cache is full: the rest is made when it is read").hint(
+                format_args!(
                     "raise `limit` in `[cache]` or make room on its disk; `parbake profile \
                      {config}` shows what each split takes"
-                )));
+                ),
+            ));
         }
         Ok(if tally.bad.load(Relaxed) > 0 { super::some_failed() } else { ExitCode::SUCCESS })
     }
 }
 
 /// The samples of pipelines that keep something.
-fn to_keep(
-    setup: &Setup,
-    samples: Vec<Found>,
-    stop: &AtomicBool,
-) -> Result<Vec<Found>, Failure> {
+fn to_keep(setup: &Setup, samples: Vec<Found>, stop: &AtomicBool) -> Result<Vec<Found>, Failure> {
     let plans = &setup.config.plans;
     if samples.is_empty() && !stop.load(Relaxed) {
         let globs: Vec<&str> =

@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::ConfigArgs;
 use super::say::{self, Done, Failure, Progress, talk};
-use super::setup::{Setup, cores, no_match, stop_flag};
+use super::setup::{Setup, cores, no_match, one_or_more, stop_flag};
 use crate::config::{Config, with_strategy};
 use crate::exec::{Executor, Found, Plan};
 use crate::profile::{self, Choice, Measure, Memory};
@@ -43,11 +43,11 @@ pub(super) struct Profile {
     json: bool,
 
     /// How many samples of each pipeline to run on, drawn from all over the set
-    #[arg(long, value_name = "N", default_value = "200")]
+    #[arg(long, value_name = "N", default_value = "200", value_parser = one_or_more)]
     samples: std::num::NonZeroUsize,
 
     /// Samples to make at once [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     threads: Option<std::num::NonZeroUsize>,
 }
 
@@ -85,8 +85,14 @@ impl Profile {
                 return Err(no_match(&setup.source, &plan.matcher.patterns().join(" ")));
             }
             let set = Set::look(&*source, mine);
-            let choice = self.measure(&setup, &source, at, &set, &scratch, stop)?;
+            let Some(choice) = self.measure(&setup, &source, at, &set, &scratch, stop)? else {
+                // Stopped before there was anything to show.
+                break;
+            };
             if !self.json {
+                if at > 0 {
+                    say::data("\n")?;
+                }
                 say::data(&self.text(at, plan, &set, &choice))?;
             }
             let patterns = plan.matcher.patterns();
@@ -101,7 +107,7 @@ impl Profile {
             say::data(&format!("{:#}\n", serde_json::Value::Array(reports)))?;
         }
         if stop.load(Relaxed) {
-            talk("interrupted: what was measured until then is shown, nothing is applied");
+            talk("interrupted: only what was measured until then is shown, and nothing is written");
             return Ok(super::interrupted());
         }
         if self.apply {
@@ -118,7 +124,7 @@ impl Profile {
         set: &Set,
         scratch: &Scratch,
         stop: &AtomicBool,
-    ) -> Result<Choice, Failure> {
+    ) -> Result<Option<Choice>, Failure> {
         let plans = &setup.config.plans;
         let part: Vec<Found> = profile::strata(&set.sizes, self.samples.get())
             .into_iter()
@@ -147,8 +153,7 @@ impl Profile {
         progress.end();
         let measured = measured.map_err(Failure::new)?;
         let bytes = set.sizes.iter().sum();
-        profile::choose(measured, pipeline, set.samples.len(), bytes, memory())
-            .ok_or_else(|| Failure::new("stopped before the first strategy was measured"))
+        Ok(profile::choose(measured, pipeline, set.samples.len(), bytes, memory()))
     }
 
     fn threads(&self) -> usize {
@@ -157,19 +162,26 @@ impl Profile {
 
     fn text(&self, at: usize, plan: &Plan, set: &Set, choice: &Choice) -> String {
         let best = &choice.ranked[0].measured;
-        let (made, bad) = (count(best.samples as u64), count(best.bad as u64));
-        let bad = if best.bad > 0 { format!(" ({bad} more are bad)") } else { String::new() };
-        let threads = self.threads();
+        let made = count(best.samples as u64);
+        let bad = match best.bad {
+            0 => String::new(),
+            bad => format!(", {} more are bad", count(bad as u64)),
+        };
         format!(
-            "pipeline {}  {}\n{} samples, measured on {made}{bad} with {threads} {}\n\n{}\nbest: {}\n",
+            "pipeline {}  {}\n{}, measured on {made} with {}{bad}\n\n{}\nbest: {}\n",
             at + 1,
             plan.matcher.patterns().join(" "),
-            count(set.samples.len() as u64),
-            if threads == 1 { "thread" } else { "threads" },
+            several(set.samples.len(), "sample"),
+            several(self.threads(), "thread"),
             profile::table(choice, &plan.pipeline),
             choice.why,
         )
     }
+}
+
+/// So many of a thing that is named by a regular noun.
+fn several(n: usize, noun: &str) -> String {
+    format!("{} {noun}{}", count(n as u64), if n == 1 { "" } else { "s" })
 }
 
 /// The samples of a plan.
@@ -262,8 +274,10 @@ fn memory() -> Memory {
 fn refuse_read_only(config: &Path) -> Result<(), Failure> {
     if std::fs::metadata(config).is_ok_and(|meta| meta.permissions().readonly()) {
         let shown = config.display();
-        return Err(Failure::new(format_args!("{shown} is read-only: `--apply` can't write to it"))
-            .hint(format_args!("`chmod u+w {shown}`, or leave out `--apply`")));
+        return Err(Failure::new(format_args!(
+            "{shown} is read-only: `--apply` can't write to it"
+        ))
+        .hint(format_args!("`chmod u+w {shown}`, or leave out `--apply`")));
     }
     Ok(())
 }
@@ -303,13 +317,14 @@ fn apply(config: &Path, best: &[(String, String)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a config's text means these strategies.
+/// Whether a config's text gives these strategies.
 fn says(text: &str, config: &Path, best: &[(String, String)]) -> bool {
     Config::parse(text, config).is_ok_and(|config| {
         let meant = config.plans.iter().map(|plan| {
             let strategy = plan.strategy;
             (plan.pipeline.split_name(strategy.split), strategy.codec.to_string())
         });
-        meant.eq(best.iter().cloned())
+        // What is only meant by saying nothing wasn't written.
+        !config.strategies_given.contains(&false) && meant.eq(best.iter().cloned())
     })
 }
