@@ -1,5 +1,10 @@
 //! What parbake promises, tested from outside.
 
 mod cache;
+mod cmd;
+mod docs;
+mod materialize;
 mod order;
+mod profile;
+mod program;
 mod steps;
