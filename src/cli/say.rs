@@ -1,12 +1,12 @@
 //! Saying things: data on stdout, talk on stderr, errors with their hint, progress on a terminal.
 
 use std::collections::HashSet;
-use std::fmt::{Display, Write as _};
+use std::fmt::{self, Display, Write as _};
 use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use parking_lot::Mutex;
 
@@ -68,9 +68,20 @@ pub(super) fn data(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Talk, on stderr. Where nobody listens, there is nothing to be done about it.
+/// The bar that is on the terminal.
+static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Talk, on stderr, above a bar if there is one. Where nobody listens, there is nothing to be done
+/// about it.
 pub(super) fn talk(line: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let say = || {
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    };
+    let bar = BAR.lock().clone();
+    match bar {
+        Some(bar) => bar.suspend(say),
+        None => say(),
+    }
 }
 
 struct StderrLog;
@@ -149,12 +160,16 @@ impl Progress {
         let total = (total > 0).then_some(total as u64);
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
         let template = if total.is_some() {
-            "{bar:30} {human_pos}/{human_len} {msg}  {per_sec}  {eta} left"
+            "{bar:30} {human_pos}/{human_len} {msg}  {pace}  {eta} left"
         } else {
             "{spinner} {human_pos} {msg}"
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            let pace = |state: &ProgressState, out: &mut dyn fmt::Write| {
+                // A bar without its pace is a bar.
+                let _ = out.write_str(&rate(state.per_sec()));
+            };
+            bar.set_style(style.with_key("pace", pace));
         }
         bar.set_message(what);
         let started = Instant::now();
@@ -175,6 +190,7 @@ impl Progress {
 
     /// Takes the bar away.
     pub(super) fn end(self) {
+        *BAR.lock() = None;
         self.bar.finish_and_clear();
     }
 
@@ -184,6 +200,7 @@ impl Progress {
         match &mut *shown {
             Shown::NoBar if self.started.elapsed() >= AT_ONCE => {
                 self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+                *BAR.lock() = Some(self.bar.clone());
                 *shown = Shown::Bar;
             }
             Shown::Line(last) if last.elapsed() >= BETWEEN_LINES => {
