@@ -1,7 +1,11 @@
 //! The documentation names everything that there is.
 
-use std::fs;
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+use std::fs;
+use std::path::Path;
+
+use parbake::config::Config;
 use parbake::step;
 
 /// Parameters that the steps take; a step whose parameters change fails the test below.
@@ -35,7 +39,7 @@ fn every_step_and_parameter_is_described() {
 
 #[test]
 fn every_example_is_a_config() {
-    for file in ["docs/CONFIG.md", "docs/PROFILE.md"] {
+    for file in ["README.md", "docs/CONFIG.md", "docs/PROFILE.md"] {
         let text = fs::read_to_string(file).unwrap();
         for block in text.split("\n```toml\n").skip(1) {
             let block = block.split("\n```").next().unwrap();
@@ -45,8 +49,18 @@ fn every_example_is_a_config() {
             let whole = parsed.get("pipeline").is_some_and(toml::Value::is_array)
                 && parsed["pipeline"][0].get("match").is_some();
             if whole {
-                parbake::config::Config::parse(block, file.as_ref()).unwrap();
+                Config::parse(block, file.as_ref()).unwrap();
             }
         }
     }
+}
+
+#[test]
+fn the_readme_shows_the_config_that_is_shipped() {
+    let readme = fs::read_to_string("README.md").unwrap();
+    let shown = readme.split("\n```toml\n").nth(1).unwrap().split("\n```").next().unwrap();
+    let file = Path::new("config/photos.toml");
+    let resolved = |config: Config| parbake::config::resolved(&config);
+    let shown = resolved(Config::parse(shown, file).unwrap());
+    assert_eq!(shown, resolved(Config::load(file).unwrap()));
 }

@@ -1,5 +1,7 @@
 //! `parbake materialize`: what is done stays done, whatever ends it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! `parbake profile`, run for real: what it shows, writes and leaves behind. No figure is looked at.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
