@@ -1,4 +1,5 @@
 //! What parbake promises, tested from outside.
 
 mod cache;
+mod mount;
 mod steps;
