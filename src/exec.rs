@@ -16,6 +16,7 @@ pub use turns::Turns;
 pub use walk::Found;
 
 use std::collections::HashMap;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -308,7 +309,10 @@ impl Executor {
 
     fn raw(&self, job: Job) -> Result<Sample, MakeError> {
         let (stat, bytes) = self.meter.time_result(Tally::SourceRead, || {
-            let (stat, bytes) = self.source.read(job.path)?;
+            let (stat, bytes) = self.source.read(job.path).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::Interrupted => MakeError::Changed,
+                _ => error.into(),
+            })?;
             let len = bytes.len();
             Ok::<_, MakeError>(((stat, bytes), len))
         })?;

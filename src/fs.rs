@@ -18,6 +18,7 @@ pub use error::FsError;
 pub use handle::{Fh, Serving};
 pub use ino::Ino;
 pub use names::Naming;
+pub use read::To;
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -234,9 +235,9 @@ impl Fs {
             Place::Control(what) => {
                 let fs = Arc::clone(self);
                 let open = move || {
-                    let text = fs.control.text(what, &fs)?;
-                    let fh = fs.handles.add(Content::Text(text));
-                    Ok(Opened { fh, serving: Serving::Direct })
+                    let text = Content::Text(fs.control.text(what, &fs)?);
+                    let serving = text.serving();
+                    Ok(Opened { fh: fs.handles.add(text), serving })
                 };
                 return if self.control.is_slow(what) {
                     self.turns.take(move || reply(open()));
@@ -276,19 +277,20 @@ impl Fs {
 
     fn opened(&self, view: View, node: &Arc<Node>) -> Result<Opened, FsError> {
         let path = self.tree.path(node);
-        let (content, serving) = match &node.kind {
+        let content = match &node.kind {
             Kind::Folder => return Err(FsError::IsFolder),
-            Kind::Plain { .. } => (Content::Plain(path), Serving::Shared),
+            Kind::Plain { stat } => Content::Plain(path, *stat),
             Kind::Sample { stat, plan, .. } => {
                 let fixed = self.exec.plans()[*plan].pipeline.is_deterministic();
-                let (epoch, serving) = match view {
-                    View::Epoch(epoch) => (Some(epoch), Serving::Shared),
-                    View::Plain if fixed => (Some(0), Serving::Shared),
-                    View::Plain => (None, Serving::Direct),
+                let epoch = match view {
+                    View::Epoch(epoch) => Some(epoch),
+                    View::Plain if fixed => Some(0),
+                    View::Plain => None,
                 };
-                (Content::Sample(Arc::new(Opening::new(path, *stat, *plan, epoch))), serving)
+                Content::Sample(Arc::new(Opening::new(path, *stat, *plan, epoch)))
             }
         };
+        let serving = content.serving();
         Ok(Opened { fh: self.handles.add(content), serving })
     }
 

@@ -19,7 +19,7 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyOpen, ReplyXattr, Request,
 };
 
-use crate::fs::{Attr, Fh, Fs, FsError, Ino, Opened, Serving};
+use crate::fs::{Attr, Fh, Fs, FsError, Ino, Opened, Serving, To};
 
 /// How long the kernel may take a name or a folder for what it was. A changed file is noticed at
 /// its next open all the same; this is what a bare `stat` or listing may lag behind.
@@ -98,11 +98,14 @@ impl Filesystem for Kernel {
         offset: u64,
         size: u32,
         _flags: OpenFlags,
-        _lock_owner: Option<LockOwner>,
+        lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        // The kernel names a reader with what goes straight to one, and nobody with what it reads
+        // into pages: for a mapping, or to copy between files by itself.
+        let to = if lock_owner.is_some() { To::Reader } else { To::Pages };
         guarded(|| {
-            self.fs.read(Fh(fh.0), offset, size as usize, move |bytes| match bytes {
+            self.fs.read(Fh(fh.0), offset, size as usize, to, move |bytes| match bytes {
                 Ok(bytes) => reply.data(bytes),
                 Err(error) => reply.error(errno(&error)),
             });

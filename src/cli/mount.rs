@@ -166,6 +166,17 @@ fn prepare(mountpoint: &Path, setup: &Setup) -> Result<PathBuf, Failure> {
             .hint(format_args!("`umount -l {shown}` as root, or `fusermount3 -uz {shown}`")));
         }
     }
+    let meant = resolved_as_far_as_it_is_there(mountpoint)
+        .map_err(|error| Failure::new(format_args!("{shown}: {error}")))?;
+    for (what, folder) in [("source", &setup.source), ("cache", &setup.cache)] {
+        let Ok(folder) = resolved_as_far_as_it_is_there(folder) else { continue };
+        if folder.starts_with(&meant) || meant.starts_with(&folder) {
+            return Err(Failure::usage(format_args!(
+                "the mountpoint {shown} and the {what} {} overlap: the mount would read itself",
+                folder.display()
+            )));
+        }
+    }
     if !mountpoint.exists() {
         std::fs::create_dir_all(mountpoint)
             .map_err(|error| Failure::new(format_args!("cannot make {shown}: {error}")))?;
@@ -180,21 +191,20 @@ fn prepare(mountpoint: &Path, setup: &Setup) -> Result<PathBuf, Failure> {
         return Err(Failure::new(format_args!("{shown} is a parbake mount already"))
             .hint(format_args!("`parbake unmount {shown}` first, or choose another folder")));
     }
-    for (what, folder) in [("source", &setup.source), ("cache", &setup.cache)] {
-        let Ok(folder) = folder.canonicalize() else { continue };
-        if folder.starts_with(&mountpoint) || mountpoint.starts_with(&folder) {
-            return Err(Failure::usage(format_args!(
-                "the mountpoint {shown} and the {what} {} overlap: the mount would read itself",
-                folder.display()
-            )));
-        }
-    }
     let mut inside = std::fs::read_dir(&mountpoint)
         .map_err(|error| Failure::new(format_args!("{shown}: {error}")))?;
     if inside.next().is_some() {
         talk(format_args!("note: {shown} isn't empty: what is in it is hidden while mounted"));
     }
     Ok(mountpoint)
+}
+
+/// A path without links, of which the last parts may have yet to be made.
+fn resolved_as_far_as_it_is_there(path: &Path) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let there = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
+    let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
+    Ok(there.canonicalize()?.join(rest))
 }
 
 fn refused(mountpoint: &Path) -> impl FnOnce(std::io::Error) -> Failure {

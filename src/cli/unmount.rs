@@ -10,7 +10,7 @@ use super::say::{Done, Failure};
 use crate::fuse;
 
 const EXAMPLES: &str = "\
-Files that are open are served until they are closed, for half a minute at most.
+Files that are open are served until they are closed.
 
 Examples:
   parbake unmount /mnt/photos";

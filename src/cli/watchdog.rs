@@ -7,12 +7,20 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use nix::sys::signal::{SigSet, Signal};
 
 use super::say::{Done, Failure};
+use super::unmount;
 use crate::fuse;
+
+/// How long a mount whose process is gone may look alive. After that, it is another's.
+const AT_MOST: Duration = Duration::from_secs(10);
+
+/// Between two looks.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// Wait for the end of stdin, then clear a dead mount
 #[derive(Args)]
@@ -30,9 +38,16 @@ impl Watchdog {
         }
         let failed = |error| Failure::new(format_args!("the watchdog can't start: {error}"));
         signals.thread_block().map_err(failed)?;
-        // Nothing is ever written: this returns when the mount's process is gone.
+        // Nothing is ever written: this returns when the mount's process is gone, or going. The
+        // kernel closes its files one by one, and until it comes to the mount's that looks alive.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        fuse::clear_dead(&self.mountpoint).map_err(Failure::new)?;
+        let end = Instant::now() + AT_MOST;
+        while unmount::is_mounted(&self.mountpoint) && Instant::now() < end {
+            if fuse::clear_dead(&self.mountpoint).map_err(Failure::new)? {
+                break;
+            }
+            std::thread::sleep(AGAIN);
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -20,6 +20,9 @@ pub enum FsError {
     /// No opening of that number.
     #[error("no such opening")]
     NoSuchOpening,
+    /// Pages are shared by all openings, and this one has bytes of its own.
+    #[error("this opening's bytes can't be kept in pages")]
+    NotForPages,
     /// The sample can't be made: the log and `.parbake/errors.jsonl` tell why.
     #[error("the sample can't be made")]
     NotMade,
@@ -37,6 +40,8 @@ impl FsError {
             FsError::IsFolder => libc::EISDIR,
             FsError::Stale => libc::ESTALE,
             FsError::NoSuchOpening => libc::EBADF,
+            // What copies between files inside the kernel takes this for: read and write instead.
+            FsError::NotForPages => libc::EINVAL,
             FsError::NotMade => libc::EIO,
             FsError::Source(error) => error.raw_os_error().unwrap_or(match error.kind() {
                 io::ErrorKind::NotFound => libc::ENOENT,

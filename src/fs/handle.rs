@@ -30,10 +30,21 @@ pub enum Serving {
 pub(super) enum Content {
     /// A sample.
     Sample(Arc<Opening>),
-    /// A file of the source, as it is.
-    Plain(PathBuf),
+    /// A file of the source, as it was when it was looked at.
+    Plain(PathBuf, Stat),
     /// A file of `.parbake/`, as it was when opened.
     Text(Arc<[u8]>),
+}
+
+impl Content {
+    /// Who may keep what is read of it.
+    pub(super) fn serving(&self) -> Serving {
+        match self {
+            Content::Sample(opening) => opening.serving(),
+            Content::Plain(..) => Serving::Shared,
+            Content::Text(_) => Serving::Direct,
+        }
+    }
 }
 
 /// An open sample.
@@ -81,6 +92,14 @@ impl Opening {
         self.epoch.unwrap_or_else(|| {
             *self.state.lock().draw.get_or_insert_with(|| draws.take(&self.path))
         })
+    }
+
+    /// Who may keep its bytes.
+    pub(super) fn serving(&self) -> Serving {
+        match self.epoch {
+            Some(_) => Serving::Shared,
+            None => Serving::Direct,
+        }
     }
 
     /// Notes that bytes `from..to` of `size` were given out. Whoever shares pages keeps them: once

@@ -1,6 +1,7 @@
 //! Reading: the first read of an opening makes its file, the others wait for it without holding a
 //! thread, and all are answered from the same bytes.
 
+use std::io;
 use std::mem::replace;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,12 +9,21 @@ use std::sync::Arc;
 
 use super::Fs;
 use super::error::FsError;
-use super::handle::{Content, Fh, Making, Opening, Waiter};
+use super::handle::{Content, Fh, Making, Opening, Serving, Waiter};
 use crate::exec::{Job, MakeError};
 use crate::sample::Buffer;
 
 /// The most bytes that one read of a plain file gives; a reader asks again for the rest.
 const MOST_AT_ONCE: usize = 1 << 20;
+
+/// Where what is read goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// To whoever reads.
+    Reader,
+    /// Into pages that the kernel keeps for all openings of the inode.
+    Pages,
+}
 
 impl Fs {
     /// Reads up to `len` bytes from `offset` on: fewer only at the end of the file. Answers
@@ -23,19 +33,32 @@ impl Fs {
         fh: Fh,
         offset: u64,
         len: usize,
+        to: To,
         reply: impl FnOnce(Result<&[u8], FsError>) + Send + 'static,
     ) {
-        match self.handles.get(fh) {
-            Err(error) => reply(Err(error)),
-            Ok(Content::Text(text)) => reply(Ok(&text[within(text.len(), offset, len)])),
-            Ok(Content::Plain(path)) => {
+        let content = match self.handles.get(fh) {
+            Ok(content) => content,
+            Err(error) => return reply(Err(error)),
+        };
+        if to == To::Pages && content.serving() == Serving::Direct {
+            return reply(Err(FsError::NotForPages));
+        }
+        match content {
+            Content::Text(text) => reply(Ok(&text[within(text.len(), offset, len)])),
+            Content::Plain(path, stat) => {
                 let mut bytes = Buffer::for_overwrite(len.min(MOST_AT_ONCE));
-                match self.exec.read_plain(&path, offset, &mut bytes) {
-                    Ok(got) => reply(Ok(&bytes[..got])),
+                let read = self.exec.read_plain(&path, offset, &mut bytes);
+                // Looked at after: if it is still the file that was opened, it was so throughout.
+                match read.and_then(|got| Ok((got, self.exec.source().stat(&path)?))) {
+                    Ok((got, now)) if now == stat => reply(Ok(&bytes[..got])),
+                    Ok(_) => reply(Err(FsError::Stale)),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        reply(Err(FsError::Stale));
+                    }
                     Err(error) => reply(Err(error.into())),
                 }
             }
-            Ok(Content::Sample(opening)) => self.read_sample(opening, offset, len, reply),
+            Content::Sample(opening) => self.read_sample(opening, offset, len, reply),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use fuser::{Config, MountOption, Session, SessionACL};
@@ -93,7 +93,29 @@ impl Mount {
                 std::process::exit(0);
             }
         })?;
-        session.run()
+        run(session)
+    }
+}
+
+/// Answers until the tree is unmounted. Whoever ended that has taken it off its name, which may be
+/// another mount's by now; fuser 0.18 would unmount the name once more when its handle is dropped.
+/// So the handle is kept for as long as the process lives.
+fn run(session: Session<Kernel>) -> io::Result<()> {
+    let background = session.spawn()?;
+    let (end, ended) = mpsc::channel();
+    std::thread::Builder::new().name("session".to_owned()).spawn(move || {
+        let background = background;
+        // Nobody but the main thread listens, and it listens until the end.
+        let _ = end.send(background.guard.join());
+        loop {
+            std::thread::park();
+        }
+    })?;
+    match ended.recv() {
+        // The kernel ended the connection while a last message was on its way.
+        Ok(Ok(Err(error))) if error.raw_os_error() == Some(libc::ECONNABORTED) => Ok(()),
+        Ok(Ok(result)) => result,
+        Ok(Err(_)) | Err(_) => Err(io::Error::other("the session panicked")),
     }
 }
 

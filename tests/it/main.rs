@@ -4,6 +4,7 @@ mod cache;
 mod cmd;
 mod docs;
 mod materialize;
+mod mount;
 mod order;
 mod profile;
 mod program;
