@@ -2,4 +2,5 @@
 
 mod cache;
 mod order;
+mod source;
 mod steps;
