@@ -7,6 +7,8 @@ mod error;
 mod meter;
 mod online;
 mod step;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod walk;
 
@@ -192,15 +194,21 @@ impl Executor {
     pub fn known_spec(&self, job: Job) -> Option<Spec> {
         let pipeline = self.pipeline(job);
         let last = pipeline.spec(pipeline.len());
-        if last.array().is_some_and(|array| array.shape().is_some()) {
+        if is_exact(last) {
             return Some(last.clone());
         }
-        self.spec_recall(job).or_else(|| self.spec_from_header(job))
+        // What is kept of raw bytes tells no more than the pipeline does.
+        let cached = self.spec_recall(job).filter(is_exact);
+        cached.or_else(|| self.spec_from_header(job).filter(is_exact))
     }
 
     /// Bytes of the served file, if that can be told without making it.
     pub fn known_size(&self, job: Job) -> Option<u64> {
-        self.pipeline(job).output().size(&self.known_spec(job)?)
+        let pipeline = self.pipeline(job);
+        if pipeline.is_empty() {
+            return Some(job.stat.size);
+        }
+        pipeline.output().size(&self.known_spec(job)?)
     }
 
     /// Bytes of the served file: what [`serve`](Self::serve) gives, for every epoch.
@@ -351,8 +359,10 @@ impl Executor {
         let made = make();
         drop(turn);
         let mut making = self.making.lock();
-        // Two owners: the map and this call. Whoever waits or is about to holds a third.
-        if Arc::strong_count(&lock) <= 2 {
+        // Given up before the owners are counted, and both while nobody else can: of two calls
+        // that end at once, the last one sees that it is the last.
+        drop(lock);
+        if making.get(&key).is_some_and(|lock| Arc::strong_count(lock) == 1) {
             making.remove(&key);
         }
         made
@@ -368,4 +378,9 @@ impl Executor {
         }
         made
     }
+}
+
+/// Whether a spec says everything about a sample: nothing about raw bytes is left open.
+fn is_exact(spec: &Spec) -> bool {
+    spec.array().is_none_or(|array| array.shape().is_some())
 }

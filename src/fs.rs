@@ -190,7 +190,13 @@ impl Fs {
 
     fn attr_of(&self, ino: Ino, node: &Node, size: u64) -> Result<Attr, FsError> {
         let (stat, lasting) = match &node.kind {
-            Kind::Folder => (self.exec.source().stat(&self.tree.path(node))?, false),
+            Kind::Folder => {
+                let stat = self.exec.source().stat(&self.tree.path(node))?;
+                if !stat.folder {
+                    return Err(FsError::Stale);
+                }
+                (stat, false)
+            }
             Kind::Plain { stat } => (*stat, true),
             Kind::Sample { stat, size, .. } => (*stat, size.get().is_some()),
         };
@@ -297,7 +303,7 @@ impl Fs {
     /// Ends an opening.
     pub fn close(&self, fh: Fh) {
         if let Some(Content::Sample(opening)) = self.handles.remove(fh) {
-            opening.hand_back(&self.draws);
+            opening.end(&self.draws);
         }
     }
 }

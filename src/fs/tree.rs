@@ -173,7 +173,7 @@ impl Tree {
             .find(|number| nodes.get(number).is_none_or(|node| same(node)))
             .expect("there are more numbers than nodes");
         nodes.entry(free).or_insert_with(|| Arc::new(Node { parent, name: name.to_owned(), kind }));
-        if free != candidate(parent, name, 0) {
+        if known.is_some() || free != candidate(parent, name, 0) {
             self.moved.lock().insert((parent, name.to_owned()), free);
         }
         free

@@ -3,9 +3,14 @@
 mod cache;
 mod cmd;
 mod docs;
+mod layers;
 mod materialize;
+mod model;
 mod mount;
 mod order;
 mod profile;
 mod program;
+mod reference;
+mod source;
+mod split;
 mod steps;
