@@ -1,6 +1,6 @@
 //! Online steps may be run in another order than they are written in, and nobody can tell.
 
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![expect(clippy::unwrap_used, reason = "a helper of tests that fails fails the test")]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -24,8 +24,11 @@ fn odd_names() -> Vec<OsString> {
     names
 }
 
-/// `files` makes the files of an empty source, given as path and content, folders included.
-fn keeps_its_promise(source: &dyn Source, files: &dyn Fn(&[(&Path, &[u8])])) {
+/// Paths and contents.
+type Files<'a> = &'a [(&'a Path, &'a [u8])];
+
+/// `files` makes the files of an empty source, and the folders that they are in.
+fn keeps_its_promise(source: &dyn Source, files: &dyn Fn(Files)) {
     let ramp: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
     let names = odd_names();
     let within: Vec<_> = names.iter().map(|name| Path::new("odd").join(name)).collect();
@@ -99,7 +102,7 @@ fn keeps_its_promise(source: &dyn Source, files: &dyn Fn(&[(&Path, &[u8])])) {
     assert!(source.stat(nul).is_err() && source.read(nul).is_err() && source.list(nul).is_err());
 }
 
-fn put(root: &Path, files: &[(&Path, &[u8])]) {
+fn put(root: &Path, files: Files) {
     for (path, content) in files {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use crate::reference::{self, Kept};
 
 /// Cases that are tried unless `PROPTEST_CASES` says otherwise: about half a minute.
-const CASES: u32 = 400;
+const CASES: u32 = 250;
 
 const CODECS: [Codec; 4] = [Codec::None, Codec::Lz4, Codec::Zstd(1), Codec::Zstd(3)];
 

@@ -8,8 +8,16 @@ use super::*;
 
 const SAMPLES: usize = 3;
 
-/// A mount of a few pictures, and what is served of each in each of the first epochs.
-fn bed(turns: usize, epochs: usize) -> (TempDir, Arc<Fs>, Vec<Ino>, Vec<Vec<Vec<u8>>>) {
+/// A mount of a few pictures.
+struct Many {
+    _folder: TempDir,
+    fs: Arc<Fs>,
+    inos: Vec<Ino>,
+    /// What is served of each picture in each of the first epochs.
+    expected: Vec<Vec<Vec<u8>>>,
+}
+
+fn bed(turns: usize, epochs: usize) -> Many {
     let folder = TempDir::new().unwrap();
     let root = folder.path().join("set");
     fs::create_dir(&root).unwrap();
@@ -41,13 +49,13 @@ fn bed(turns: usize, epochs: usize) -> (TempDir, Arc<Fs>, Vec<Ino>, Vec<Vec<Vec<
     let fs = Arc::new(Fs::new(Arc::new(exec), turns, Naming::Replace, Texts::default()));
     let name = |n| OsString::from(format!("{n}.npy"));
     let inos = (0..SAMPLES).map(|n| lookup(&fs, Ino::ROOT, &name(n)).unwrap().ino).collect();
-    (folder, fs, inos, expected)
+    Many { _folder: folder, fs, inos, expected }
 }
 
 #[test]
 fn random_ranges_of_the_same_and_other_openings_are_right_and_each_is_made_once() {
     const OPENINGS: usize = 15;
-    let (_folder, fs, inos, expected) = bed(2, OPENINGS / SAMPLES);
+    let Many { _folder, fs, inos, expected } = bed(2, OPENINGS / SAMPLES);
     let openings: Vec<(usize, Fh)> =
         (0..OPENINGS).map(|n| (n % SAMPLES, open(&fs, inos[n % SAMPLES]).unwrap().fh)).collect();
     let got: Vec<Vec<(usize, usize, Vec<u8>)>> = std::thread::scope(|scope| {
@@ -84,7 +92,7 @@ fn random_ranges_of_the_same_and_other_openings_are_right_and_each_is_made_once(
 
 #[test]
 fn workers_that_open_read_and_close_share_no_draw() {
-    let (_folder, fs, inos, expected) = bed(2, 40);
+    let Many { _folder, fs, inos, expected } = bed(2, 40);
     let got: Vec<Vec<u8>> = std::thread::scope(|scope| {
         let readers: Vec<_> = (0..8)
             .map(|thread| {
@@ -123,7 +131,7 @@ fn workers_that_open_read_and_close_share_no_draw() {
 
 #[test]
 fn an_opening_that_is_closed_before_it_is_made_hands_its_draw_back() {
-    let (_folder, fs, inos, expected) = bed(1, 2);
+    let Many { _folder, fs, inos, expected } = bed(1, 2);
     let fh = open(&fs, inos[0]).unwrap().fh;
     // The one turn is taken by a reader that is slow to take its answer.
     let (blocker, slow) = (open(&fs, inos[1]).unwrap().fh, Arc::clone(&fs));
