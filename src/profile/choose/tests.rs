@@ -108,6 +108,23 @@ fn a_small_lead_is_not_worth_four_times_the_storage() {
 }
 
 #[test]
+fn a_little_less_storage_is_not_worth_more_of_the_speed() {
+    let figures = vec![
+        measured(Split::None, Codec::None, 0, 90.0, 100.0),
+        measured(Split::After(2), Codec::None, 200 << 20, 300.0, 1000.0),
+        measured(Split::After(2), Codec::Lz4, 190 << 20, 300.0, 930.0),
+    ];
+    let memory = Memory { available: 1 << 40 };
+    let choice = choose(figures, &pipeline(), 100, 1 << 30, memory).unwrap();
+    assert_eq!(choice.ranked[0].measured.strategy.codec, Codec::None);
+    assert!(
+        choice.why.ends_with("; next is split `resize`, codec `lz4`, at 930/s"),
+        "{}",
+        choice.why
+    );
+}
+
+#[test]
 fn the_ranking_does_not_depend_on_the_order_of_measuring() {
     let memory = Memory { available: 1 << 40 };
     let ranked = |figures| choose(figures, &pipeline(), 10_000, 1 << 30, memory).unwrap().ranked;
