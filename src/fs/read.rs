@@ -13,9 +13,6 @@ use super::handle::{Content, Fh, Making, Opening, Serving, Waiter};
 use crate::exec::{Job, MakeError};
 use crate::sample::Buffer;
 
-/// The most bytes that one read of a plain file gives; a reader asks again for the rest.
-const MOST_AT_ONCE: usize = 1 << 20;
-
 /// Where what is read goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
@@ -46,7 +43,8 @@ impl Fs {
         match content {
             Content::Text(text) => reply(Ok(&text[within(text.len(), offset, len)])),
             Content::Plain(path, stat) => {
-                let mut bytes = Buffer::for_overwrite(len.min(MOST_AT_ONCE));
+                let left = usize::try_from(stat.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+                let mut bytes = Buffer::for_overwrite(len.min(left));
                 let read = self.exec.read_plain(&path, offset, &mut bytes);
                 // Looked at after: if it is still the file that was opened, it was so throughout.
                 match read.and_then(|got| Ok((got, self.exec.source().stat(&path)?))) {
