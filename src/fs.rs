@@ -205,14 +205,29 @@ impl Fs {
         })
     }
 
-    /// What is in a folder, in the order of the source's names.
+    /// What is in a folder, in the order of the served names. `add` is told each entry, and the
+    /// place after it; it says whether to go on. A listing that is gone on with from such a place
+    /// is the one that was begun, whatever has changed since; 0 begins one.
     ///
     /// # Errors
     /// If it isn't a folder that can be listed.
-    pub fn list(&self, ino: Ino) -> Result<Vec<Listed>, FsError> {
+    pub fn list(
+        &self,
+        ino: Ino,
+        from: u64,
+        mut add: impl FnMut(u64, Listed) -> bool,
+    ) -> Result<(), FsError> {
         match ino.place() {
-            Place::Control(what) => self.control.list(what),
-            Place::Tree(view, base) => self.tree.list(base, view),
+            Place::Control(what) => {
+                let listed = (1..).zip(self.control.list(what)?);
+                for (next, entry) in listed.skip_while(|(next, _)| *next <= from) {
+                    if !add(next, entry) {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Place::Tree(view, base) => self.tree.list(base, view, from, add),
         }
     }
 

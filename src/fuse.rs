@@ -153,18 +153,16 @@ impl Filesystem for Kernel {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        guarded(|| match self.fs.list(Ino(ino.0)) {
-            Ok(listed) => {
-                let skip = usize::try_from(offset).unwrap_or(usize::MAX);
-                for (next, entry) in (1..).zip(&listed).skip(skip) {
-                    let kind = file_type(entry.folder);
-                    if reply.add(INodeNo(entry.ino.0), next, kind, &entry.name) {
-                        break;
-                    }
-                }
-                reply.ok();
+        guarded(|| {
+            let listed = self.fs.list(Ino(ino.0), offset, |next, entry| {
+                let full =
+                    reply.add(INodeNo(entry.ino.0), next, file_type(entry.folder), &entry.name);
+                !full
+            });
+            match listed {
+                Ok(()) => reply.ok(),
+                Err(error) => reply.error(errno(&error)),
             }
-            Err(error) => reply.error(errno(&error)),
         });
     }
 

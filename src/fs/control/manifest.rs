@@ -19,10 +19,14 @@ pub(super) fn samples(fs: &Fs) -> String {
 }
 
 fn folder(fs: &Fs, number: u64, served: &Path, lines: &mut String) {
-    let listed = match fs.tree.list(number, View::Plain) {
-        Ok(listed) => listed,
-        Err(error) => return log::warn!("manifest: {}: {error}", served.display()),
-    };
+    let mut listed = Vec::new();
+    let all = fs.tree.list(number, View::Plain, 0, |_, entry| {
+        listed.push(entry);
+        true
+    });
+    if let Err(error) = all {
+        return log::warn!("manifest: {}: {error}", served.display());
+    }
     for entry in listed {
         let path = served.join(&entry.name);
         let line = fs.tree.find(number, &entry.name).and_then(|number| {
