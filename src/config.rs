@@ -78,7 +78,7 @@ impl Config {
     pub fn parse(text: &str, file: &Path) -> Result<Config, ConfigError> {
         let places = Places::new(text, file);
         let mut table = DeTable::parse(text).map_err(|error| places.toml(&error))?;
-        let steps = steps::take(&mut table);
+        let steps = steps::take(&mut table, &places)?;
         let raw = RawConfig::deserialize(toml::Deserializer::from(table))
             .map_err(|error| places.toml(&error))?;
         if raw.pipeline.is_empty() {
@@ -118,7 +118,7 @@ impl Config {
 /// The plan of one `[[pipeline]]`, and whether a strategy was given for it.
 fn plan(
     raw: RawPipeline,
-    steps: Vec<toml::Spanned<toml::de::DeValue<'_>>>,
+    steps: steps::Tables<'_>,
     for_all: Option<&RawStrategy>,
     several: bool,
     places: &Places,

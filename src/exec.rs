@@ -5,7 +5,10 @@
 
 mod error;
 mod meter;
+mod online;
 mod step;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod walk;
 
@@ -64,6 +67,8 @@ pub struct Executor {
     bad: BadSamples,
     /// Keys in the making: one making at a time per key, the others wait for it.
     making: Mutex<HashMap<Key, Arc<Mutex<()>>>>,
+    /// Whether online steps are run in no other order than that of the pipeline.
+    as_written: bool,
 }
 
 /// What [`Executor::materialize`] did.
@@ -94,7 +99,15 @@ impl Executor {
             meter,
             bad: BadSamples::default(),
             making: Mutex::default(),
+            as_written: false,
         }
+    }
+
+    /// The same, running online steps in the very order of the pipeline: what the order that is
+    /// used otherwise is held to, bit for bit.
+    #[must_use]
+    pub fn as_written(self) -> Executor {
+        Executor { as_written: true, ..self }
     }
 
     /// The plans, by place.
@@ -181,15 +194,21 @@ impl Executor {
     pub fn known_spec(&self, job: Job) -> Option<Spec> {
         let pipeline = self.pipeline(job);
         let last = pipeline.spec(pipeline.len());
-        if last.array().is_some_and(|array| array.shape().is_some()) {
+        if is_exact(last) {
             return Some(last.clone());
         }
-        self.spec_from_cache(job).or_else(|| self.spec_from_header(job))
+        // What is kept of raw bytes tells no more than the pipeline does.
+        let cached = self.spec_recall(job).filter(is_exact);
+        cached.or_else(|| self.spec_from_header(job).filter(is_exact))
     }
 
     /// Bytes of the served file, if that can be told without making it.
     pub fn known_size(&self, job: Job) -> Option<u64> {
-        self.pipeline(job).output().size(&self.known_spec(job)?)
+        let pipeline = self.pipeline(job);
+        if pipeline.is_empty() {
+            return Some(job.stat.size);
+        }
+        pipeline.output().size(&self.known_spec(job)?)
     }
 
     /// Bytes of the served file: what [`serve`](Self::serve) gives, for every epoch.
@@ -237,11 +256,11 @@ impl Executor {
             return self.raw(job).map(|sample| (0, sample));
         };
         let key = self.key(job, steps);
-        if let Some(sample) = self.from_cache(cache, &key) {
+        if let Some(sample) = self.recall(cache, &key) {
             self.meter.count(Tally::Hit);
             return Ok((steps, sample));
         }
-        self.alone(key, || match self.from_cache(cache, &key) {
+        self.alone(key, || match self.recall(cache, &key) {
             Some(sample) => {
                 self.meter.count(Tally::Hit);
                 Ok((steps, sample))
@@ -253,7 +272,7 @@ impl Executor {
         })
     }
 
-    fn from_cache(&self, cache: &dyn Cache, key: &Key) -> Option<Sample> {
+    fn recall(&self, cache: &dyn Cache, key: &Key) -> Option<Sample> {
         let entry = self.meter.time_some(Tally::CacheRead, || {
             let entry = cache.get(key)?;
             let bytes = entry.body.len();
@@ -296,23 +315,6 @@ impl Executor {
         Ok((sample, kept))
     }
 
-    fn online(
-        &self,
-        job: Job,
-        steps: usize,
-        mut sample: Sample,
-        epoch: u64,
-    ) -> Result<Sample, MakeError> {
-        let pipeline = self.pipeline(job);
-        for (at, step) in pipeline.fixed().iter().enumerate().skip(steps) {
-            sample = self.step(job, at, step.name, || step.map.map(sample))?;
-        }
-        for (at, step) in (pipeline.fixed().len()..).zip(pipeline.rest()) {
-            sample = self.step(job, at, step.name, || self.run(job, at, step, sample, epoch))?;
-        }
-        Ok(sample)
-    }
-
     fn raw(&self, job: Job) -> Result<Sample, MakeError> {
         let (stat, bytes) = self.meter.time_result(Tally::SourceRead, || {
             let (stat, bytes) = self.source.read(job.path).map_err(|error| match error.kind() {
@@ -328,7 +330,7 @@ impl Executor {
         Ok(Sample::Bytes(bytes))
     }
 
-    fn spec_from_cache(&self, job: Job) -> Option<Spec> {
+    fn spec_recall(&self, job: Job) -> Option<Spec> {
         let (cache, steps) = self.kept(job)?;
         let meta = cache.meta(&self.key(job, steps))?;
         self.pipeline(job).spec_from(steps, stored_spec(&meta).ok()?).ok()
@@ -357,8 +359,10 @@ impl Executor {
         let made = make();
         drop(turn);
         let mut making = self.making.lock();
-        // Two owners: the map and this call. Whoever waits or is about to holds a third.
-        if Arc::strong_count(&lock) <= 2 {
+        // Given up before the owners are counted, and both while nobody else can: of two calls
+        // that end at once, the last one sees that it is the last.
+        drop(lock);
+        if making.get(&key).is_some_and(|lock| Arc::strong_count(lock) == 1) {
             making.remove(&key);
         }
         made
@@ -374,4 +378,9 @@ impl Executor {
         }
         made
     }
+}
+
+/// Whether a spec says everything about a sample: nothing about raw bytes is left open.
+fn is_exact(spec: &Spec) -> bool {
+    spec.array().is_none_or(|array| array.shape().is_some())
 }

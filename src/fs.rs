@@ -20,7 +20,8 @@ pub use ino::Ino;
 pub use names::Naming;
 pub use read::To;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -64,12 +65,14 @@ pub struct Attr {
 }
 
 /// One name in a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed<'a> {
     /// What it is known by.
     pub ino: Ino,
+    /// Where the listing goes on after it.
+    pub next: u64,
     /// The served name.
-    pub name: OsString,
+    pub name: &'a OsStr,
     /// Whether it is a folder.
     pub folder: bool,
 }
@@ -189,7 +192,13 @@ impl Fs {
 
     fn attr_of(&self, ino: Ino, node: &Node, size: u64) -> Result<Attr, FsError> {
         let (stat, lasting) = match &node.kind {
-            Kind::Folder => (self.exec.source().stat(&self.tree.path(node))?, false),
+            Kind::Folder => {
+                let stat = self.exec.source().stat(&self.tree.path(node))?;
+                if !stat.folder {
+                    return Err(FsError::Stale);
+                }
+                (stat, false)
+            }
             Kind::Plain { stat } => (*stat, true),
             Kind::Sample { stat, size, .. } => (*stat, size.get().is_some()),
         };
@@ -205,9 +214,9 @@ impl Fs {
         })
     }
 
-    /// What is in a folder, in the order of the served names. `add` is told each entry, and the
-    /// place after it; it says whether to go on. A listing that is gone on with from such a place
-    /// is the one that was begun, whatever has changed since; 0 begins one.
+    /// What is in a folder, by served name, told to `each` until that has enough. `from` is 0, or
+    /// an entry's [`next`](Listed::next): then the listing that is gone on with is the one that was
+    /// begun, whatever has changed since.
     ///
     /// # Errors
     /// If it isn't a folder that can be listed.
@@ -215,20 +224,16 @@ impl Fs {
         &self,
         ino: Ino,
         from: u64,
-        mut add: impl FnMut(u64, Listed) -> bool,
+        mut each: impl FnMut(Listed) -> ControlFlow<()>,
     ) -> Result<(), FsError> {
-        match ino.place() {
+        // Cut short or not, the answer is the same.
+        let _ = match ino.place() {
             Place::Control(what) => {
-                let listed = (1..).zip(self.control.list(what)?);
-                for (next, entry) in listed.skip_while(|(next, _)| *next <= from) {
-                    if !add(next, entry) {
-                        break;
-                    }
-                }
-                Ok(())
+                self.control.list(what)?.skip(from as usize).try_for_each(&mut each)
             }
-            Place::Tree(view, base) => self.tree.list(base, view, from, add),
-        }
+            Place::Tree(view, base) => self.tree.list(base, view, from, &mut each)?,
+        };
+        Ok(())
     }
 
     /// Opens a file. Answers through `reply`, now or later.
@@ -303,7 +308,7 @@ impl Fs {
     /// Ends an opening.
     pub fn close(&self, fh: Fh) {
         if let Some(Content::Sample(opening)) = self.handles.remove(fh) {
-            opening.hand_back(&self.draws);
+            opening.end(&self.draws);
         }
     }
 }

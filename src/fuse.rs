@@ -8,6 +8,7 @@ mod mount;
 pub use mount::{DEVICE, Mount, MountOptions, clear_dead, detach};
 
 use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,10 +155,13 @@ impl Filesystem for Kernel {
         mut reply: ReplyDirectory,
     ) {
         guarded(|| {
-            let listed = self.fs.list(Ino(ino.0), offset, |next, entry| {
-                let full =
-                    reply.add(INodeNo(entry.ino.0), next, file_type(entry.folder), &entry.name);
-                !full
+            let listed = self.fs.list(Ino(ino.0), offset, |entry| {
+                let kind = file_type(entry.folder);
+                if reply.add(INodeNo(entry.ino.0), entry.next, kind, entry.name) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
             });
             match listed {
                 Ok(()) => reply.ok(),

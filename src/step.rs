@@ -44,6 +44,11 @@ pub trait Map: Send + Sync + fmt::Debug {
     /// If this sample can't be made: see [`StepError`].
     fn map(&self, input: Sample) -> Result<Sample, StepError>;
 
+    /// How far it reaches, for inputs of this spec.
+    fn reach(&self, _input: &Spec) -> Reach {
+        Reach::Whole
+    }
+
     /// The exact spec of what `map` would make of a source file, told from its first bytes, or
     /// `None` if they don't tell. Only steps that decode raw bytes know.
     fn probe(&self, _head: &[u8]) -> Option<Spec> {
@@ -61,11 +66,29 @@ pub trait RandomMap: Send + Sync + fmt::Debug {
     /// If it can't take such an input.
     fn spec(&self, input: &Spec) -> Result<Spec, Unfit>;
 
+    /// How far it reaches, for inputs of this spec.
+    fn reach(&self, _input: &Spec) -> Reach {
+        Reach::Whole
+    }
+
     /// Makes it, with the numbers of `draw` and no others.
     ///
     /// # Errors
     /// If this sample can't be made: see [`StepError`].
     fn random_map(&self, input: Sample, draw: &mut Draw) -> Result<Sample, StepError>;
+}
+
+/// What of a picture a step looks at and changes: it decides which steps can change places without
+/// changing one bit of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Each pixel is made of the same pixel alone and stays where it is, whatever is round it.
+    Pixel,
+    /// Pixels are moved or left out; what stays is what it was, and which do depends on height and
+    /// width alone.
+    Place,
+    /// Anything else.
+    Whole,
 }
 
 /// Why a step can't take inputs of a spec: the words that follow "step 3 `resize`".
@@ -142,6 +165,14 @@ impl Kind {
         match self {
             Kind::Fixed(map) => map.spec(input),
             Kind::Random(map) => map.spec(input),
+        }
+    }
+
+    /// How far the step reaches, for inputs of this spec.
+    pub fn reach(&self, input: &Spec) -> Reach {
+        match self {
+            Kind::Fixed(map) => map.reach(input),
+            Kind::Random(map) => map.reach(input),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! `parbake materialize`: fills the cache.
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
 use clap::Args;
 
 use super::ConfigArgs;
 use super::say::{Done, Failure, Progress, talk};
-use super::setup::{Setup, cores, stop_flag};
+use super::setup::{Setup, cores, no_match, one_or_more, stop_flag};
 use crate::exec::{Executor, Found, Materialized};
 use crate::pipeline::Split;
 use crate::units::{bytes, count, duration, rate};
@@ -28,7 +28,7 @@ pub(super) struct Materialize {
     config: ConfigArgs,
 
     /// Samples to make at once [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     threads: Option<std::num::NonZeroUsize>,
 }
 
@@ -48,7 +48,7 @@ impl Materialize {
         if setup.config.plans.iter().all(|plan| plan.strategy.split == Split::None) {
             let config = self.config.config.display();
             return Err(Failure::usage(format_args!(
-                "{config}: the split is `none`: there is nothing to materialize"
+                "{config}: the split is `none`: nothing is kept, so there is nothing to materialize"
             ))
             .hint(format_args!(
                 "`parbake profile {config} --apply` measures the splits and writes the best"
@@ -63,6 +63,7 @@ impl Materialize {
             })
             .map_err(|error| Failure::new(format_args!("cannot list the source: {error}")))?;
         looking.end();
+        let samples = to_keep(&setup, samples, stop)?;
 
         let started = Instant::now();
         let tally = Tally::default();
@@ -86,15 +87,37 @@ impl Materialize {
         progress.end();
         tally.report(&exec, &setup, samples.len(), started.elapsed().as_secs_f64());
         if stop.load(Relaxed) {
-            talk("interrupted: run the same command again to go on");
+            talk("interrupted: run the same command again, and it goes on from here");
             return Ok(super::interrupted());
         }
         if tally.no_room.load(Relaxed) > 0 {
-            return Err(Failure::new("the cache is full: the rest is made when it is read")
-                .hint("raise `cache.limit`, make room on its disk, or `parbake profile` for a smaller split"));
+            let config = self.config.config.display();
+            return Err(Failure::new("the cache is full: the rest is made when it is read").hint(
+                format_args!(
+                    "raise `limit` in `[cache]` or make room on its disk; `parbake profile \
+                     {config}` shows what each split takes"
+                ),
+            ));
         }
         Ok(if tally.bad.load(Relaxed) > 0 { super::some_failed() } else { ExitCode::SUCCESS })
     }
+}
+
+/// The samples of pipelines that keep something.
+fn to_keep(setup: &Setup, samples: Vec<Found>, stop: &AtomicBool) -> Result<Vec<Found>, Failure> {
+    let plans = &setup.config.plans;
+    if samples.is_empty() && !stop.load(Relaxed) {
+        let globs: Vec<&str> =
+            plans.iter().flat_map(|plan| plan.matcher.patterns()).map(String::as_str).collect();
+        return Err(no_match(&setup.source, &globs.join(" ")));
+    }
+    let (kept, others): (Vec<Found>, Vec<Found>) =
+        samples.into_iter().partition(|found| plans[found.plan].strategy.split != Split::None);
+    if !others.is_empty() {
+        let others = count(others.len() as u64);
+        talk(format_args!("note: {others} samples are of pipelines with the split `none`"));
+    }
+    Ok(kept)
 }
 
 fn one(exec: &Executor, found: &Found, tally: &Tally) {
@@ -108,9 +131,6 @@ fn one(exec: &Executor, found: &Found, tally: &Tally) {
     let counter = match done {
         Some(Materialized::Kept) => &tally.made,
         Some(Materialized::Already) => &tally.already,
-        Some(Materialized::NoRoom) if exec.plans()[found.plan].strategy.split == Split::None => {
-            &tally.already
-        }
         Some(Materialized::NoRoom) => &tally.no_room,
         None => &tally.bad,
     };
@@ -125,23 +145,28 @@ impl Tally {
     fn report(&self, exec: &Executor, setup: &Setup, samples: usize, seconds: f64) {
         let of = |counter: &AtomicUsize| counter.load(Relaxed) as u64;
         let (made, already, bad) = (of(&self.made), of(&self.already), of(&self.bad));
-        talk(format_args!(
-            "{} of {} samples in the cache: {} made in {} ({}), {} there before, {} bad",
+        let mut line = format!(
+            "{} of {} samples are in the cache",
             count(made + already),
             count(samples as u64),
-            count(made),
-            duration(seconds),
-            rate(made as f64 / seconds.max(1e-9)),
-            count(already),
-            count(bad),
-        ));
+        );
+        let mut say = |words: String| line.extend([", ", &words]);
+        if made > 0 {
+            let pace = rate(made as f64 / seconds.max(1e-9));
+            say(format!("{} made in {} ({pace})", count(made), duration(seconds)));
+        }
+        if already > 0 {
+            say(format!("{} there before", count(already)));
+        }
+        if bad > 0 {
+            say(format!("{} bad", count(bad)));
+        }
+        talk(line);
         if let Some(cache) = exec.cache() {
             let status = cache.status();
             let (entries, used) = (count(status.entries), bytes(status.bytes));
-            talk(format_args!(
-                "the cache {} holds {entries} entries, {used}",
-                setup.cache.display()
-            ));
+            let folder = setup.cache.display();
+            talk(format_args!("the cache {folder} holds {entries} entries, {used}"));
         }
     }
 }

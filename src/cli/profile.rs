@@ -1,6 +1,7 @@
 //! `parbake profile`: measures every strategy and says which is best.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,16 +11,16 @@ use clap::Args;
 
 use super::ConfigArgs;
 use super::say::{self, Done, Failure, Progress, talk};
-use super::setup::{Setup, cores, stop_flag};
-use crate::config::with_strategy;
+use super::setup::{Setup, cores, no_match, one_or_more, stop_flag};
+use crate::config::{Config, with_strategy};
 use crate::exec::{Executor, Found, Plan};
 use crate::profile::{self, Choice, Measure, Memory};
 use crate::source::Source;
 use crate::units::count;
 
 const EXAMPLES: &str = "\
-prepare: seconds of filling the cache for the whole set; stored: what it takes on the disk then;
-cold and warm: samples a second read from the disk and from memory, with all threads.
+prepare: time to fill the cache for the whole set; stored: what it takes on the disk then; cold and
+warm: samples a second, read from the disk and from memory. docs/PROFILE.md has the rest.
 
 Examples:
   parbake profile photos.toml
@@ -42,18 +43,23 @@ pub(super) struct Profile {
     json: bool,
 
     /// How many samples of each pipeline to run on, drawn from all over the set
-    #[arg(long, value_name = "N", default_value = "200")]
+    #[arg(long, value_name = "N", default_value = "200", value_parser = one_or_more)]
     samples: std::num::NonZeroUsize,
 
     /// Samples to make at once [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     threads: Option<std::num::NonZeroUsize>,
 }
 
 impl Profile {
     pub(super) fn run(self) -> Done {
         let stop = stop_flag()?;
+        // Every strategy meets the same bad samples.
+        say::log_each_line_once();
         let setup = Setup::new(&self.config)?;
+        if self.apply {
+            refuse_read_only(&self.config.config)?;
+        }
         let source = setup.open_source()?;
         let plans = &setup.config.plans;
         // Only to find what there is: nothing is made by it.
@@ -73,20 +79,26 @@ impl Profile {
         for (at, plan) in plans.iter().enumerate() {
             let mine: Vec<Found> = found.iter().filter(|one| one.plan == at).cloned().collect();
             if mine.is_empty() {
-                let globs = plan.matcher.patterns().join(" ");
-                return Err(Failure::new(format_args!(
-                    "pipeline {}: no file of the source matches {globs}",
-                    at + 1
-                ))
-                .hint("globs are matched against paths within the source; `**/` is any folder"));
+                if stop.load(Relaxed) {
+                    break;
+                }
+                return Err(no_match(&setup.source, &plan.matcher.patterns().join(" ")));
             }
             let set = Set::look(&*source, mine);
-            let choice = self.measure(&setup, &source, at, &set, &scratch, stop)?;
+            let Some(choice) = self.measure(&setup, &source, at, &set, &scratch, stop)? else {
+                // Stopped before there was anything to show.
+                break;
+            };
             if !self.json {
+                if at > 0 {
+                    say::data("\n")?;
+                }
                 say::data(&self.text(at, plan, &set, &choice))?;
             }
             let patterns = plan.matcher.patterns();
-            reports.push(profile::json(&choice, &plan.pipeline, patterns, set.samples.len()));
+            let threads = self.threads();
+            let population = set.samples.len();
+            reports.push(profile::json(&choice, &plan.pipeline, patterns, population, threads));
             let strategy = choice.ranked[0].measured.strategy;
             best.push((plan.pipeline.split_name(strategy.split), strategy.codec.to_string()));
         }
@@ -95,7 +107,7 @@ impl Profile {
             say::data(&format!("{:#}\n", serde_json::Value::Array(reports)))?;
         }
         if stop.load(Relaxed) {
-            talk("interrupted: what was measured until then is shown, nothing is applied");
+            talk("interrupted: only what was measured until then is shown, and nothing is written");
             return Ok(super::interrupted());
         }
         if self.apply {
@@ -112,7 +124,7 @@ impl Profile {
         set: &Set,
         scratch: &Scratch,
         stop: &AtomicBool,
-    ) -> Result<Choice, Failure> {
+    ) -> Result<Option<Choice>, Failure> {
         let plans = &setup.config.plans;
         let part: Vec<Found> = profile::strata(&set.sizes, self.samples.get())
             .into_iter()
@@ -126,8 +138,8 @@ impl Profile {
                 plans,
                 plan: at,
                 samples: &part,
-                scratch: &scratch.0,
-                threads: self.threads.map_or_else(cores, usize::from),
+                scratch: &scratch.folder,
+                threads: self.threads(),
                 seed: setup.config.seed,
                 stop,
             },
@@ -141,23 +153,35 @@ impl Profile {
         progress.end();
         let measured = measured.map_err(Failure::new)?;
         let bytes = set.sizes.iter().sum();
-        profile::choose(measured, pipeline, set.samples.len(), bytes, memory())
-            .ok_or_else(|| Failure::new("stopped before the first strategy was measured"))
+        Ok(profile::choose(measured, pipeline, set.samples.len(), bytes, memory()))
+    }
+
+    fn threads(&self) -> usize {
+        self.threads.map_or_else(cores, usize::from)
     }
 
     fn text(&self, at: usize, plan: &Plan, set: &Set, choice: &Choice) -> String {
-        let measured = choice.ranked[0].measured.samples;
+        let best = &choice.ranked[0].measured;
+        let made = count(best.samples as u64);
+        let bad = match best.bad {
+            0 => String::new(),
+            bad => format!(", {} more are bad", count(bad as u64)),
+        };
         format!(
-            "pipeline {}  {}: {} samples, measured on {}, {} threads\n\n{}\nbest: {}\n",
+            "pipeline {}  {}\n{}, measured on {made} with {}{bad}\n\n{}\nbest: {}\n",
             at + 1,
             plan.matcher.patterns().join(" "),
-            count(set.samples.len() as u64),
-            count(measured as u64),
-            self.threads.map_or_else(cores, usize::from),
+            several(set.samples.len(), "sample"),
+            several(self.threads(), "thread"),
             profile::table(choice, &plan.pipeline),
             choice.why,
         )
     }
+}
+
+/// So many of a thing that is named by a regular noun.
+fn several(n: usize, noun: &str) -> String {
+    format!("{} {noun}{}", count(n as u64), if n == 1 { "" } else { "s" })
 }
 
 /// The samples of a plan.
@@ -175,23 +199,61 @@ impl Set {
 }
 
 /// A folder in the cache's, gone when this is dropped.
-struct Scratch(PathBuf);
+struct Scratch {
+    folder: PathBuf,
+    /// Locked as long as the folder is in use: what a killed process left is told by that.
+    _lock: File,
+}
+
+/// How the names of such folders begin.
+const SCRATCH: &str = "profile-";
+
+/// The file in it that is locked.
+const LOCK: &str = "lock";
 
 impl Scratch {
     fn new(cache: &Path) -> Result<Scratch, Failure> {
-        let folder = cache.join(format!("profile-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).map_err(|error| {
-            Failure::new(format_args!("cannot make {}: {error}", folder.display()))
+        sweep(cache);
+        // Containers that share a cache may share process ids too.
+        let names = (0..100).map(|n| format!("{SCRATCH}{}-{n}", std::process::id()));
+        let made = std::fs::create_dir_all(cache).and_then(|()| {
+            let mut folders = names.map(|name| cache.join(name));
+            let folder = loop {
+                let folder = folders.next().ok_or(io::ErrorKind::AlreadyExists)?;
+                match std::fs::create_dir(&folder) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    made => break made.map(|()| folder)?,
+                }
+            };
+            let lock = File::create(folder.join(LOCK))?;
+            lock.lock()?;
+            Ok(Scratch { folder, _lock: lock })
+        });
+        made.map_err(|error| {
+            Failure::new(format_args!("cannot measure in {}: {error}", cache.display()))
                 .hint("name another folder for the cache: `[cache] path = …`, or `--cache DIR`")
-        })?;
-        Ok(Scratch(folder))
+        })
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            log::warn!("{} is left behind: {error}", self.0.display());
+        if let Err(error) = std::fs::remove_dir_all(&self.folder) {
+            log::warn!("{} is left behind: {error}", self.folder.display());
+        }
+    }
+}
+
+/// Removes what killed processes left. Whatever can't be removed is no reason not to measure.
+fn sweep(cache: &Path) {
+    for entry in cache.read_dir().into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+            continue;
+        }
+        // One without its lock was made a moment ago, by a process that is about to lock it.
+        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
+        if lock.try_lock().is_ok() {
+            let _ = std::fs::remove_dir_all(entry.path());
         }
     }
 }
@@ -207,21 +269,41 @@ fn memory() -> Memory {
     Memory { available: kib.map_or(0, |kib| kib << 10) }
 }
 
+/// Better said before measuring than after. (Who owns the file said it with its mode, and root is
+/// held to that too.)
+fn refuse_read_only(config: &Path) -> Result<(), Failure> {
+    if std::fs::metadata(config).is_ok_and(|meta| meta.permissions().readonly()) {
+        let shown = config.display();
+        return Err(Failure::new(format_args!(
+            "{shown} is read-only: `--apply` can't write to it"
+        ))
+        .hint(format_args!("`chmod u+w {shown}`, or leave out `--apply`")));
+    }
+    Ok(())
+}
+
 /// Writes the strategies into the config: a new file put in its place, so that no reader sees half
 /// of one.
 fn apply(config: &Path, best: &[(String, String)]) -> Result<(), Failure> {
+    let words: Vec<String> =
+        best.iter().map(|(split, codec)| format!("split `{split}`, codec `{codec}`")).collect();
+    let words = words.join("; ");
     let failed = |error: &dyn std::fmt::Display| {
         Failure::new(format_args!("cannot write {}: {error}", config.display()))
+            .hint(format_args!("write it by hand: {words}"))
     };
     // A link is to stay one.
     let target = config.canonicalize().map_err(|error| failed(&error))?;
     let text = std::fs::read_to_string(&target).map_err(|error| failed(&error))?;
     let text = with_strategy(&text, best).map_err(|error| failed(&error))?;
+    if !says(&text, config, best) {
+        return Err(failed(&"there is no `[[pipeline]]` section to write below"));
+    }
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let fresh = target.with_file_name(name);
     let write = || {
-        let mut file = std::fs::File::create(&fresh)?;
+        let mut file = File::create(&fresh)?;
         file.set_permissions(std::fs::metadata(&target)?.permissions())?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
@@ -231,8 +313,18 @@ fn apply(config: &Path, best: &[(String, String)]) -> Result<(), Failure> {
         let _ = std::fs::remove_file(&fresh);
         return Err(failed(&error));
     }
-    let words: Vec<String> =
-        best.iter().map(|(split, codec)| format!("split `{split}`, codec `{codec}`")).collect();
-    talk(format_args!("written to {}: {}", config.display(), words.join("; ")));
+    talk(format_args!("written to {}: {words}", config.display()));
     Ok(())
+}
+
+/// Whether a config's text gives these strategies.
+fn says(text: &str, config: &Path, best: &[(String, String)]) -> bool {
+    Config::parse(text, config).is_ok_and(|config| {
+        let meant = config.plans.iter().map(|plan| {
+            let strategy = plan.strategy;
+            (plan.pipeline.split_name(strategy.split), strategy.codec.to_string())
+        });
+        // What is only meant by saying nothing wasn't written.
+        !config.strategies_given.contains(&false) && meant.eq(best.iter().cloned())
+    })
 }

@@ -1,11 +1,12 @@
 //! Saying things: data on stdout, talk on stderr, errors with their hint, progress on a terminal.
 
-use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::collections::HashSet;
+use std::fmt::{self, Display, Write as _};
+use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use parking_lot::Mutex;
 
@@ -67,12 +68,32 @@ pub(super) fn data(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Talk, on stderr. Where nobody listens, there is nothing to be done about it.
+/// The bar that is on the terminal.
+static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Talk, on stderr, above a bar if there is one. Where nobody listens, there is nothing to be done
+/// about it.
 pub(super) fn talk(line: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let say = || {
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    };
+    let bar = BAR.lock().clone();
+    match bar {
+        Some(bar) => bar.suspend(say),
+        None => say(),
+    }
 }
 
 struct StderrLog;
+
+/// The lines that were logged, while none is to be logged twice.
+static LOGGED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+
+/// From now on, what was logged before isn't logged again: for a command that does the same to the
+/// same samples many times.
+pub(super) fn log_each_line_once() {
+    *LOGGED.lock() = Some(HashSet::new());
+}
 
 impl Log for StderrLog {
     fn enabled(&self, metadata: &Metadata) -> bool {
@@ -91,7 +112,11 @@ impl Log for StderrLog {
                 Level::Info => "info",
                 Level::Debug | Level::Trace => "debug",
             };
-            talk(format_args!("{level}: {}", record.args()));
+            let line = format!("{level}: {}", record.args());
+            let known = LOGGED.lock().as_mut().is_some_and(|lines| !lines.insert(line.clone()));
+            if !known {
+                talk(line);
+            }
         }
     }
 
@@ -104,14 +129,27 @@ pub(super) fn start_log(verbose: bool) {
     let _ = log::set_logger(&StderrLog);
 }
 
-/// How far a long piece of work is: a bar on a terminal, a line now and then elsewhere.
+/// How far a long piece of work is: a bar on a terminal, a line now and then elsewhere. Of work
+/// that is done at once, nothing is shown.
 pub(super) struct Progress {
     bar: ProgressBar,
     what: &'static str,
     started: Instant,
-    /// When a line was last written, where there is no bar.
-    lines: Option<Mutex<Instant>>,
+    shown: Mutex<Shown>,
 }
+
+/// What has been shown so far.
+enum Shown {
+    /// Nothing yet, on a terminal.
+    NoBar,
+    /// The bar.
+    Bar,
+    /// Lines, where there is no terminal; the last one was written then.
+    Line(Instant),
+}
+
+/// Work that takes less needs no progress.
+const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// Between two lines where there is no terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
@@ -119,54 +157,30 @@ const BETWEEN_LINES: Duration = Duration::from_secs(10);
 impl Progress {
     /// For `total` pieces; 0 if that isn't known. `what` they are, in the plural.
     pub(super) fn new(what: &'static str, total: usize) -> Progress {
-        let terminal = io::stderr().is_terminal();
-        let target = if terminal {
-            ProgressDrawTarget::stderr_with_hz(8)
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let bar = ProgressBar::with_draw_target((total > 0).then_some(total as u64), target);
-        let template = if total > 0 {
-            "{bar:30} {human_pos}/{human_len} {msg}  {per_sec}  {eta} left"
+        let total = (total > 0).then_some(total as u64);
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
+        let template = if total.is_some() {
+            "{bar:30} {human_pos}/{human_len} {msg}  {pace}  {eta} left"
         } else {
             "{spinner} {human_pos} {msg}"
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            let pace = |state: &ProgressState, out: &mut dyn fmt::Write| {
+                // A bar without its pace is a bar.
+                let _ = out.write_str(&rate(state.per_sec()));
+            };
+            bar.set_style(style.with_key("pace", pace));
         }
         bar.set_message(what);
         let started = Instant::now();
-        Progress { bar, what, started, lines: (!terminal).then(|| Mutex::new(started)) }
+        let shown = if io::stderr().is_terminal() { Shown::NoBar } else { Shown::Line(started) };
+        Progress { bar, what, started, shown: Mutex::new(shown) }
     }
 
     /// So many are done now.
     pub(super) fn at(&self, done: usize) {
         self.bar.set_position(done as u64);
-        if let Some(last) = &self.lines {
-            let mut last = last.lock();
-            if last.elapsed() >= BETWEEN_LINES {
-                *last = Instant::now();
-                self.line(done);
-            }
-        }
-    }
-
-    fn line(&self, done: usize) {
-        let elapsed = self.started.elapsed().as_secs_f64();
-        let pace = done as f64 / elapsed;
-        let total = self.bar.length().unwrap_or(0) as usize;
-        if total > 0 {
-            let left = if pace > 0.0 { total.saturating_sub(done) as f64 / pace } else { 0.0 };
-            let (done, total) = (count(done as u64), count(total as u64));
-            talk(format_args!(
-                "{done}/{total} {}  {}  {} left",
-                self.what,
-                rate(pace),
-                duration(left)
-            ));
-        } else {
-            talk(format_args!("{} {}", count(done as u64), self.what));
-        }
+        self.show(done);
     }
 
     /// What is being done right now.
@@ -176,6 +190,39 @@ impl Progress {
 
     /// Takes the bar away.
     pub(super) fn end(self) {
+        *BAR.lock() = None;
         self.bar.finish_and_clear();
+    }
+
+    fn show(&self, done: usize) {
+        // Whoever holds it shows something right now.
+        let Some(mut shown) = self.shown.try_lock() else { return };
+        match &mut *shown {
+            Shown::NoBar if self.started.elapsed() >= AT_ONCE => {
+                self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+                *BAR.lock() = Some(self.bar.clone());
+                *shown = Shown::Bar;
+            }
+            Shown::Line(last) if last.elapsed() >= BETWEEN_LINES => {
+                *last = Instant::now();
+                talk(self.line(done));
+            }
+            _ => {}
+        }
+    }
+
+    fn line(&self, done: usize) -> String {
+        let (what, total) = (self.what, self.bar.length().unwrap_or(0));
+        let counted = count(done as u64);
+        if total == 0 {
+            return format!("{counted} {what}");
+        }
+        let pace = done as f64 / self.started.elapsed().as_secs_f64();
+        let mut line = format!("{counted}/{} {what}  {}", count(total), rate(pace));
+        if pace > 0.0 {
+            let left = total.saturating_sub(done as u64) as f64 / pace;
+            let _ = write!(line, "  {} left", duration(left));
+        }
+        line
     }
 }

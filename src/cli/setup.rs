@@ -1,5 +1,6 @@
 //! From arguments and a config to an executor.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -45,6 +46,7 @@ impl Setup {
     pub(super) fn open_source(&self) -> Result<Arc<dyn Source>, Failure> {
         let source = DirSource::open(&self.source).map_err(|error| {
             Failure::new(format_args!("cannot open the source {}: {error}", self.source.display()))
+                .hint("say where the samples are: `[source] path = …`, or `--source DIR`")
         })?;
         Ok(Arc::new(source))
     }
@@ -58,7 +60,8 @@ impl Setup {
         let path = self.cache.clone();
         let options = Options { path, limit: limits.limit, min_free: limits.min_free };
         let cache = DiskCache::open(options).map_err(|error| {
-            Failure::new(error).hint("name another folder: `[cache] path = …`, or `--cache DIR`")
+            Failure::new(with_causes(&error))
+                .hint("name another folder: `[cache] path = …`, or `--cache DIR`")
         })?;
         Ok(Some(Arc::new(cache)))
     }
@@ -70,16 +73,50 @@ impl Setup {
 
     /// Says so where no strategy was given.
     pub(super) fn mention_missing_strategy(&self, config: &Path) {
-        if self.config.strategies_given.iter().any(|given| !given) {
+        let given = &self.config.strategies_given;
+        let without: Vec<String> = (1..)
+            .zip(given)
+            .filter(|(_, given)| !**given)
+            .map(|(number, _): (usize, _)| number.to_string())
+            .collect();
+        if without.is_empty() {
+            return;
+        }
+        if without.len() == given.len() {
             talk(
                 "note: no `[strategy]` in the config: nothing is cached, every read starts at the source",
             );
-            talk(format_args!(
-                "hint: `parbake profile {} --apply` measures and writes one",
-                config.display()
-            ));
+        } else {
+            let which = without.join(", ");
+            talk(format_args!("note: no strategy for pipeline {which}: nothing of it is cached"));
         }
+        let config = config.display();
+        talk(format_args!("hint: `parbake profile {config} --apply` measures and writes one"));
     }
+}
+
+/// An error with what it comes from, as far as it tells.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        words = format!("{words}: {cause}");
+        next = cause.source();
+    }
+    words
+}
+
+/// A number of things that there must be at least one of, as an argument.
+pub(super) fn one_or_more(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "it must be a whole number from 1".to_owned())
+}
+
+/// No file of the source matches any of these globs.
+pub(super) fn no_match(source: &Path, globs: &str) -> Failure {
+    Failure::new(format_args!("no file of {} matches `{globs}`", source.display())).hint(
+        "globs are of paths within the source: `*` stops at `/`, `**/` is any folder or none, and \
+         case counts",
+    )
 }
 
 /// The user's cache folder (XDG Base Directory Specification).

@@ -32,7 +32,13 @@ impl Stats {
         let text = std::fs::read_to_string(self.mountpoint.join(".parbake").join(name)).map_err(
             |error| {
                 let shown = self.mountpoint.display();
-                Failure::new(format_args!("{shown} is no parbake mount that answers: {error}"))
+                let whole = self.mountpoint.canonicalize();
+                // A dead mount can't be looked at, and is one all the same.
+                if super::unmount::is_mounted(&whole.unwrap_or(self.mountpoint.clone())) {
+                    Failure::new(format_args!("the mount {shown} doesn't answer: {error}"))
+                } else {
+                    Failure::usage(format_args!("{shown} is not a parbake mount"))
+                }
             },
         )?;
         say::data(&text)?;

@@ -76,18 +76,32 @@ impl<'a> Places<'a> {
     pub(super) fn toml(&self, error: &toml::de::Error) -> ConfigError {
         match error.span() {
             Some(span) => self.toml_at(span, error),
-            None => self.file(error.message()),
+            None => self.file(in_words(error.message())),
         }
     }
 
     /// Where an unknown key has a near known one, the hint says so.
     pub(super) fn toml_at(&self, span: Range<usize>, error: &toml::de::Error) -> ConfigError {
-        let placed = self.at(span, error.message());
+        let placed = self.at(span, in_words(error.message()));
         match suggestion(error.message()) {
             Some(hint) => placed.hint(hint),
             None => placed,
         }
     }
+}
+
+/// Types as people call them: serde says "expected i64".
+fn in_words(message: &str) -> String {
+    let Some((before, expected)) = message.rsplit_once(", expected ") else {
+        return message.to_owned();
+    };
+    let expected = match expected {
+        "i64" | "u64" | "u32" => "a whole number",
+        "f64" => "a number",
+        "a sequence" => "a list",
+        other => other,
+    };
+    format!("{before}, expected {expected}")
 }
 
 /// serde says "unknown field `a`, expected `b`" or "…, expected one of `b`, `c`", and the same of
@@ -99,14 +113,28 @@ fn suggestion(message: &str) -> Option<String> {
     nearest(got, quoted).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// The known word that `word` was most likely meant to be.
+/// The known word that `word` was most likely meant to be: the most alike, else the only one whose
+/// letters are all in it in their order (`npy` in `numpy`) or that has all of its.
 pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     /// Two words that have less than this in common are not a typing error of one another; at
     /// 0.7, `widht` finds `width` and `colour` doesn't find `codec`.
     const ALIKE: f64 = 0.7;
-    known
-        .map(|other| (strsim::jaro_winkler(word, other), other))
+    let known: Vec<&str> = known.collect();
+    let alike = known
+        .iter()
+        .map(|other| (strsim::jaro_winkler(word, other), *other))
         .filter(|(alike, _)| *alike >= ALIKE)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, other)| other)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((_, other)) = alike {
+        return Some(other);
+    }
+    let mut within =
+        known.into_iter().filter(|other| is_within(other, word) || is_within(word, other));
+    within.next().filter(|_| within.next().is_none())
+}
+
+/// Whether the letters of a word of at least three are all in another, in their order.
+fn is_within(short: &str, long: &str) -> bool {
+    let mut rest = long.chars();
+    short.len() >= 3 && short.chars().all(|letter| rest.any(|other| other == letter))
 }

@@ -9,25 +9,47 @@ use crate::output::Output;
 use crate::pipeline::{BadPipeline, Pipeline};
 use crate::step::{self, Kind};
 
+/// The step tables of a pipeline.
+pub(super) type Tables<'a> = Vec<Spanned<DeValue<'a>>>;
+
 /// Takes the `step` tables of every pipeline out of the file, in order.
-pub(super) fn take<'a>(table: &mut Spanned<DeTable<'a>>) -> Vec<Vec<Spanned<DeValue<'a>>>> {
-    let Some(DeValue::Array(pipelines)) = table.get_mut().get_mut("pipeline").map(Spanned::get_mut)
-    else {
-        return Vec::new();
+///
+/// # Errors
+/// If there is something else where they should be: read over, a pipeline would lose its steps.
+pub(super) fn take<'a>(
+    table: &mut Spanned<DeTable<'a>>,
+    places: &Places,
+) -> Result<Vec<Tables<'a>>, ConfigError> {
+    let pipelines = match table.get_mut().get_mut("pipeline") {
+        None => return Ok(Vec::new()),
+        Some(pipelines) => pipelines,
     };
-    let taken = pipelines.iter_mut().map(|pipeline| match pipeline.get_mut() {
-        DeValue::Table(pipeline) => match pipeline.remove("step").map(Spanned::into_inner) {
-            Some(DeValue::Array(steps)) => steps.into_iter().collect(),
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
-    });
-    taken.collect()
+    let span = pipelines.span();
+    let DeValue::Array(pipelines) = pipelines.get_mut() else {
+        let error = places.at(span, "a pipeline is a section in double brackets");
+        return Err(error.hint("write `[[pipeline]]`"));
+    };
+    let mut taken = Vec::new();
+    for pipeline in pipelines.iter_mut() {
+        let step = match pipeline.get_mut() {
+            DeValue::Table(pipeline) => pipeline.remove("step"),
+            _ => None,
+        };
+        taken.push(match step.map(|step| (step.span(), step.into_inner())) {
+            None => Vec::new(),
+            Some((_, DeValue::Array(steps))) => steps.into_iter().collect(),
+            Some((span, _)) => {
+                let error = places.at(span, "a step is a section in double brackets");
+                return Err(error.hint("write `[[pipeline.step]]`"));
+            }
+        });
+    }
+    Ok(taken)
 }
 
 /// The pipeline of these steps, each read and typed.
 pub(super) fn pipeline(
-    tables: Vec<Spanned<DeValue<'_>>>,
+    tables: Tables<'_>,
     output: Spanned<Output>,
     places: &Places,
 ) -> Result<Pipeline, ConfigError> {

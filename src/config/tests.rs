@@ -44,6 +44,23 @@ fn mistake(from: &str, to: &str) -> (String, String) {
 }
 
 #[test]
+fn sections_in_single_brackets_are_refused_and_not_read_over() {
+    let start = GOOD.find("[[pipeline.step]]").unwrap();
+    let text = format!("{}[pipeline.step]\nuse = \"decode_image\"\n", &GOOD[..start]);
+    let error = parse(&text).unwrap_err();
+    assert_eq!(error.to_string(), "sets/photos.toml:9: a step is a section in double brackets");
+    assert_eq!(error.way_out(), Some("write `[[pipeline.step]]`"));
+    let error = parse("[pipeline]\nmatch = [\"*\"]\noutput = \"raw\"\n").unwrap_err();
+    assert_eq!(error.to_string(), "sets/photos.toml:1: a pipeline is a section in double brackets");
+}
+
+#[test]
+fn types_are_called_as_people_call_them() {
+    assert!(mistake("= 256", "= \"256\"").0.ends_with("string \"256\", expected a whole number"));
+    assert!(mistake("[224, 224]", "224").0.ends_with("integer `224`, expected a list"));
+}
+
+#[test]
 fn a_good_config_is_understood() {
     let config = parse(GOOD).unwrap();
     assert_eq!(config.source.as_deref(), Some(Path::new("sets/photos")));
@@ -91,8 +108,8 @@ fn an_unknown_step_or_word_is_refused_with_the_nearest_known_one() {
     assert_eq!(error, "sets/photos.toml:10: step 1: unknown step `decode-image`");
     assert_eq!(hint, "did you mean `decode_image`?");
 
-    let (error, hint) = mistake("\"npy\"", "\"numpy\"");
-    assert!(error.starts_with("sets/photos.toml:7: unknown variant `numpy`"), "{error}");
+    let (error, hint) = mistake("\"npy\"", "\"npi\"");
+    assert!(error.starts_with("sets/photos.toml:7: unknown variant `npi`"), "{error}");
     assert_eq!(hint, "did you mean `npy`?");
 
     let (error, _) = mistake("use = \"resize\"", "#");
@@ -104,7 +121,7 @@ fn a_chain_that_does_not_fit_points_at_its_step() {
     let text = GOOD.replace("[[pipeline.step]]\nuse = \"decode_image\"\n", "");
     let error = parse(&text).unwrap_err().to_string();
     assert!(
-        error.starts_with("sets/photos.toml:10: step 1 `resize` needs a picture, but gets bytes"),
+        error.starts_with("sets/photos.toml:11: step 1 `resize` needs a picture, but gets bytes"),
         "{error}"
     );
 }

@@ -1,3 +1,5 @@
+//! The demo photos are the same on every machine, and a run adds what is missing, no more.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;

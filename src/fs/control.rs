@@ -53,9 +53,12 @@ pub struct Texts {
     pub serving: String,
 }
 
+/// What a file said, and when that was made.
+type Text = (Instant, Arc<[u8]>);
+
 pub(super) struct Control {
     texts: Texts,
-    made: Mutex<HashMap<u64, (Instant, Arc<[u8]>)>>,
+    made: Mutex<HashMap<u64, Text>>,
     started: Instant,
 }
 
@@ -115,22 +118,21 @@ impl Control {
         })
     }
 
-    pub(super) fn list(&self, what: u64) -> Result<Vec<Listed>, FsError> {
-        match what {
-            FOLDER_AT => {
-                let files = (FIRST_FILE_AT..).zip(FILES).map(|(at, (name, _))| Listed {
-                    ino: Ino::control(at),
-                    name: name.into(),
-                    folder: false,
-                });
-                let epochs =
-                    Listed { ino: Ino::control(EPOCHS_AT), name: "epoch".into(), folder: true };
-                Ok(std::iter::once(epochs).chain(files).collect())
-            }
+    pub(super) fn list(&self, what: u64) -> Result<impl Iterator<Item = Listed<'static>>, FsError> {
+        let names = match what {
+            FOLDER_AT => FILES.len() + 1,
             // There is one for every number: they can be named but not counted.
-            EPOCHS_AT => Ok(Vec::new()),
-            _ => Err(FsError::NotFolder),
-        }
+            EPOCHS_AT => 0,
+            _ => return Err(FsError::NotFolder),
+        };
+        let files = (FIRST_FILE_AT..).zip(FILES).map(|(at, (name, _))| (at, *name, false));
+        let all = std::iter::once((EPOCHS_AT, "epoch", true)).chain(files).take(names);
+        Ok((1..).zip(all).map(|(next, (at, name, folder))| Listed {
+            ino: Ino::control(at),
+            next,
+            name: name.as_ref(),
+            folder,
+        }))
     }
 
     /// What a file says now.

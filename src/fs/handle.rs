@@ -30,7 +30,7 @@ pub enum Serving {
 pub(super) enum Content {
     /// A sample.
     Sample(Arc<Opening>),
-    /// A file of the source, as it was when it was looked at.
+    /// A file of the source, as long as it is what it was when opened.
     Plain(PathBuf, Stat),
     /// A file of `.parbake/`, as it was when opened.
     Text(Arc<[u8]>),
@@ -61,6 +61,8 @@ pub(super) struct State {
     pub(super) file: Making,
     /// The draw that was taken for it.
     draw: Option<u64>,
+    /// Whether it ended while its file was being made.
+    ended: bool,
     /// How far it was read, in bytes from the start.
     read_to: u64,
     /// Bytes given out in all.
@@ -74,7 +76,25 @@ pub(super) enum Making {
     /// Being made; these wait for it.
     Now(Vec<Waiter>),
     Done(Arc<Buffer>),
-    Failed,
+    Failed(Failure),
+}
+
+/// Why an opening has no file.
+#[derive(Clone, Copy)]
+pub(super) enum Failure {
+    /// The source changed first.
+    Stale,
+    /// The sample can't be made.
+    NotMade,
+}
+
+impl From<Failure> for FsError {
+    fn from(failure: Failure) -> FsError {
+        match failure {
+            Failure::Stale => FsError::Stale,
+            Failure::NotMade => FsError::NotMade,
+        }
+    }
 }
 
 /// Called with the file when it is made.
@@ -82,8 +102,14 @@ pub(super) type Waiter = Box<dyn FnOnce(Result<&[u8], FsError>) + Send>;
 
 impl Opening {
     pub(super) fn new(path: PathBuf, stat: Stat, plan: usize, epoch: Option<u64>) -> Opening {
-        let state =
-            State { file: Making::NotYet, draw: None, read_to: 0, given: 0, size: u64::MAX };
+        let state = State {
+            file: Making::NotYet,
+            draw: None,
+            ended: false,
+            read_to: 0,
+            given: 0,
+            size: u64::MAX,
+        };
         Opening { path, stat, plan, epoch, state: Mutex::new(state) }
     }
 
@@ -107,7 +133,10 @@ impl Opening {
     pub(super) fn note_read(&self, from: u64, to: u64, size: u64) {
         let mut state = self.state.lock();
         state.size = size;
-        state.read_to = state.read_to.max(to);
+        // Nothing is given from beyond the end: that isn't the last byte.
+        if from < to {
+            state.read_to = state.read_to.max(to);
+        }
         state.given += to - from;
         if self.epoch.is_some() && state.given >= size && matches!(state.file, Making::Done(_)) {
             state.file = Making::NotYet;
@@ -115,13 +144,26 @@ impl Opening {
         }
     }
 
-    /// Hands the draw back if the last byte was never read.
-    pub(super) fn hand_back(&self, draws: &Draws) {
+    /// Ends the opening: its draw goes back if the last byte was never read. While its file is
+    /// being made that isn't known yet, and who makes it calls this again.
+    pub(super) fn end(&self, draws: &Draws) {
         let mut state = self.state.lock();
+        state.ended = true;
+        if matches!(state.file, Making::Now(_)) {
+            return;
+        }
         if state.read_to < state.size
             && let Some(draw) = state.draw.take()
         {
             draws.hand_back(&self.path, draw);
+        }
+    }
+
+    /// Ends it if that was put off.
+    pub(super) fn end_late(&self, draws: &Draws) {
+        let ended = self.state.lock().ended;
+        if ended {
+            self.end(draws);
         }
     }
 }

@@ -5,13 +5,15 @@ use std::io;
 use std::mem::replace;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Fs;
 use super::error::FsError;
-use super::handle::{Content, Fh, Making, Opening, Serving, Waiter};
+use super::handle::{Content, Failure, Fh, Making, Opening, Serving, Waiter};
 use crate::exec::{Job, MakeError};
 use crate::sample::Buffer;
+use crate::source::Stat;
 
 /// Where what is read goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,18 +47,29 @@ impl Fs {
             Content::Plain(path, stat) => {
                 let left = usize::try_from(stat.size.saturating_sub(offset)).unwrap_or(usize::MAX);
                 let mut bytes = Buffer::for_overwrite(len.min(left));
-                let read = self.exec.read_plain(&path, offset, &mut bytes);
-                // Looked at after: if it is still the file that was opened, it was so throughout.
-                match read.and_then(|got| Ok((got, self.exec.source().stat(&path)?))) {
-                    Ok((got, now)) if now == stat => reply(Ok(&bytes[..got])),
-                    Ok(_) => reply(Err(FsError::Stale)),
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                        reply(Err(FsError::Stale));
-                    }
-                    Err(error) => reply(Err(error.into())),
+                match self.read_plain(&path, stat, offset, &mut bytes) {
+                    Ok(got) => reply(Ok(&bytes[..got])),
+                    Err(error) => reply(Err(error)),
                 }
             }
             Content::Sample(opening) => self.read_sample(opening, offset, len, reply),
+        }
+    }
+
+    fn read_plain(
+        &self,
+        path: &Path,
+        stat: Stat,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<usize, FsError> {
+        let read = self.exec.read_plain(path, offset, into);
+        // Looked at after the reading: what is unchanged now was so then.
+        match read.and_then(|got| Ok((got, self.exec.source().stat(path)?))) {
+            Ok((got, now)) if now == stat => Ok(got),
+            Ok(_) => Err(FsError::Stale),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(FsError::Stale),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -85,9 +98,10 @@ impl Fs {
                 drop(state);
                 give(Ok(&file));
             }
-            Making::Failed => {
+            Making::Failed(failure) => {
+                let failure = *failure;
                 drop(state);
-                give(Err(FsError::NotMade));
+                give(Err(failure.into()));
             }
             Making::Now(waiters) => waiters.push(Box::new(give)),
             Making::NotYet => {
@@ -110,18 +124,18 @@ impl Fs {
                 let file = Arc::new(file);
                 (Making::Done(Arc::clone(&file)), Ok(file))
             }
-            Ok(Err(MakeError::Changed)) => (Making::Failed, Err(true)),
-            Ok(Err(_)) | Err(_) => (Making::Failed, Err(false)),
+            Ok(Err(MakeError::Changed)) => (Making::Failed(Failure::Stale), Err(Failure::Stale)),
+            Ok(Err(_)) | Err(_) => (Making::Failed(Failure::NotMade), Err(Failure::NotMade)),
         };
         let before = replace(&mut opening.state.lock().file, now);
         let Making::Now(waiters) = before else { return };
         for waiter in waiters {
             waiter(match &file {
                 Ok(file) => Ok(file),
-                Err(true) => Err(FsError::Stale),
-                Err(false) => Err(FsError::NotMade),
+                Err(failure) => Err((*failure).into()),
             });
         }
+        opening.end_late(&self.draws);
     }
 }
 

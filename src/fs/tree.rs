@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -148,34 +149,34 @@ impl Tree {
         Ok(self.number(parent, entry.source(), kind))
     }
 
-    /// What is in a folder, from a place in its listing on: see [`Fs::list`](super::Fs::list).
+    /// What is in a folder, from a place in a listing on: see [`Fs::list`](super::Fs::list).
     pub(super) fn list(
         &self,
         file: u64,
         view: View,
         from: u64,
-        mut add: impl FnMut(u64, Listed) -> bool,
-    ) -> Result<(), FsError> {
+        each: &mut impl FnMut(Listed) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, FsError> {
         let (version, skip) = (from >> INDEX_BITS, from & INDEX_MASK);
         let folder = match self.begun(file, version) {
             Some(folder) => folder,
             None => self.folder(file)?,
         };
-        let moved = self.moved.lock();
         let number = |source: &OsStr| {
+            let moved = self.moved.lock();
             let known =
                 (!moved.is_empty()).then(|| moved.get(&(file, source.to_owned()))).flatten();
             known.copied().unwrap_or_else(|| candidate(file, source, 0))
         };
-        let first = folder.version << INDEX_BITS;
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        for (next, entry) in (first + 1..).zip(&folder.entries).skip(skip) {
-            let ino = Ino::new(view, number(entry.source()));
-            if !add(next, Listed { ino, name: entry.name.clone(), folder: entry.folder }) {
-                break;
-            }
-        }
-        Ok(())
+        let places = (folder.version << INDEX_BITS) + 1..;
+        Ok(places.zip(&folder.entries).skip(skip as usize).try_for_each(|(next, entry)| {
+            each(Listed {
+                next,
+                ino: Ino::new(view, number(entry.source())),
+                name: &entry.name,
+                folder: entry.folder,
+            })
+        }))
     }
 
     /// The listing of that version, if it is still known.
@@ -203,7 +204,7 @@ impl Tree {
             .find(|number| nodes.get(number).is_none_or(|node| same(node)))
             .expect("there are more numbers than nodes");
         nodes.entry(free).or_insert_with(|| Arc::new(Node { parent, name: name.to_owned(), kind }));
-        if free != candidate(parent, name, 0) {
+        if known.is_some() || free != candidate(parent, name, 0) {
             self.moved.lock().insert((parent, name.to_owned()), free);
         }
         free
@@ -230,7 +231,8 @@ impl Tree {
         let entries = self.served(file == ROOT, &path)?;
         let version = self.versions.fetch_add(1, Relaxed);
         let folder = Arc::new(Folder { version, stamp, read, settled, entries });
-        if let Some(before) = self.folders.lock().insert(file, Arc::clone(&folder)) {
+        let mut folders = self.folders.lock();
+        if let Some(before) = folders.insert(file, Arc::clone(&folder)) {
             let mut superseded = self.superseded.lock();
             superseded.truncate(MOST_SUPERSEDED - 1);
             superseded.push_front(before);

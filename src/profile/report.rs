@@ -34,13 +34,20 @@ pub fn table(choice: &Choice, pipeline: &Pipeline) -> String {
 }
 
 /// An object a pipeline; docs/PROFILE.md describes it.
-pub fn json(choice: &Choice, pipeline: &Pipeline, patterns: &[String], population: usize) -> Value {
+pub fn json(
+    choice: &Choice,
+    pipeline: &Pipeline,
+    patterns: &[String],
+    population: usize,
+    threads: usize,
+) -> Value {
     let strategy = |estimate: &Estimate| {
         let measured = &estimate.measured;
         json!({
             "split": pipeline.split_name(measured.strategy.split),
             "codec": measured.strategy.codec.to_string(),
             "samples_measured": measured.samples,
+            "samples_bad": measured.bad,
             "prepare_seconds": estimate.offline_seconds,
             "stored_bytes": estimate.stored_bytes,
             "cold_samples_per_second": measured.cold,
@@ -52,6 +59,7 @@ pub fn json(choice: &Choice, pipeline: &Pipeline, patterns: &[String], populatio
     json!({
         "match": patterns,
         "samples": population,
+        "threads": threads,
         "best": choice.ranked.first().map(strategy),
         "strategies": choice.ranked.iter().map(strategy).collect::<Vec<_>>(),
         "why": choice.why,

@@ -32,7 +32,7 @@ pub struct BadData(Codec);
 
 thread_local! {
     // A context is 100 KB to several MB that would otherwise be made and cleared for each sample.
-    static ZSTD: RefCell<Zstd> = RefCell::new(Zstd { compressor: None, decompressor: None });
+    static ZSTD: RefCell<Zstd> = const { RefCell::new(Zstd { compressor: None, decompressor: None }) };
 }
 
 struct Zstd {

@@ -152,7 +152,11 @@ impl Source for DirSource {
     }
 
     fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let (file, _) = self.open_file(path)?;
+        let (file, metadata) = self.open_file(path)?;
+        // The kernel takes no offset that isn't a signed number.
+        if offset >= metadata.len() {
+            return Ok(0);
+        }
         let mut done = 0;
         while done < into.len() {
             match file.read_at(&mut into[done..], offset + done as u64) {

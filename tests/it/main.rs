@@ -1,5 +1,16 @@
 //! What parbake promises, tested from outside.
 
 mod cache;
+mod cmd;
+mod docs;
+mod layers;
+mod materialize;
+mod model;
 mod mount;
+mod order;
+mod profile;
+mod program;
+mod reference;
+mod source;
+mod split;
 mod steps;

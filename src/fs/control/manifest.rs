@@ -1,5 +1,6 @@
 //! `manifest.jsonl` and `errors.jsonl`: a line of JSON a sample.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde_json::json;
@@ -19,18 +20,18 @@ pub(super) fn samples(fs: &Fs) -> String {
 }
 
 fn folder(fs: &Fs, number: u64, served: &Path, lines: &mut String) {
-    let mut listed = Vec::new();
-    let all = fs.tree.list(number, View::Plain, 0, |_, entry| {
-        listed.push(entry);
-        true
+    let mut names = Vec::new();
+    let listed = fs.tree.list(number, View::Plain, 0, &mut |entry| {
+        names.push((entry.name.to_owned(), entry.folder));
+        ControlFlow::Continue(())
     });
-    if let Err(error) = all {
+    if let Err(error) = listed {
         return log::warn!("manifest: {}: {error}", served.display());
     }
-    for entry in listed {
-        let path = served.join(&entry.name);
-        let line = fs.tree.find(number, &entry.name).and_then(|number| {
-            if entry.folder {
+    for (name, is_folder) in names {
+        let path = served.join(&name);
+        let line = fs.tree.find(number, &name).and_then(|number| {
+            if is_folder {
                 folder(fs, number, &path, lines);
                 return Ok(None);
             }

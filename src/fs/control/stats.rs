@@ -177,7 +177,10 @@ pub(super) fn metrics(fs: &Fs) -> String {
     out
 }
 
-const STEP_METRICS: &[(&str, fn(&Figures) -> f64)] = &[
+/// One number of a counter.
+type Number = fn(&Figures) -> f64;
+
+const STEP_METRICS: &[(&str, Number)] = &[
     ("total", |figures| figures.count as f64),
     ("seconds_total", |figures| figures.nanoseconds as f64 / 1e9),
     ("bytes_total", |figures| figures.bytes as f64),

@@ -23,6 +23,7 @@ fn measured(split: Split, codec: Codec, stored: u64, cold: f64, warm: f64) -> Me
     Measured {
         strategy: Strategy { split, codec },
         samples: 100,
+        bad: 0,
         offline_seconds: if split == Split::None { 0.0 } else { 2.0 },
         stored_bytes: stored,
         cold,
@@ -53,11 +54,11 @@ fn of_equally_fast_ones_the_smaller_is_chosen() {
     assert_eq!(
         table(&choice, &pipeline()),
         "\x20 split                   codec           prepare      stored        cold        warm
-* resize                  lz4        3 min 20 s     1.8 GiB       320/s       980/s
-  resize                  none       3 min 20 s     2.0 GiB       300/s     1,000/s
-  decode_image            none       3 min 20 s     4.9 GiB        80/s       400/s
-  source                  none       3 min 20 s  1000.0 MiB        95/s       101/s
-  none                    none              0 s         0 B        90/s       100/s
+* resize                  lz4          3 min 20 s     1.8 GiB       320/s       980/s
+  resize                  none         3 min 20 s     2.0 GiB       300/s     1,000/s
+  decode_image            none         3 min 20 s     4.9 GiB        80/s       400/s
+  source                  none         3 min 20 s  1000.0 MiB        95/s       101/s
+  none                    none                0 s         0 B        90/s       100/s
 "
     );
 }
@@ -76,6 +77,43 @@ fn what_does_not_fit_in_memory_is_judged_by_the_disk() {
         "{}",
         choice.why
     );
+}
+
+#[test]
+fn a_small_lead_is_not_worth_four_times_the_storage() {
+    let float = |warm| {
+        vec![
+            measured(Split::None, Codec::None, 0, 90.0, 100.0),
+            measured(Split::After(1), Codec::None, 80 << 20, 300.0, warm),
+            measured(Split::After(2), Codec::None, 20 << 20, 300.0, 1000.0),
+        ]
+    };
+    let memory = Memory { available: 1 << 40 };
+    let best = |warm| {
+        let choice = choose(float(warm), &pipeline(), 10_000, 1 << 30, memory).unwrap();
+        (choice.ranked[0].measured.strategy.split, choice.why)
+    };
+    let (split, why) = best(1090.0);
+    assert_eq!(split, Split::After(2));
+    assert!(
+        why.ends_with(
+            "; split `decode_image`, codec `none`, at 1,090/s, is only a little faster and takes 7.8 GiB"
+        ),
+        "{why}"
+    );
+    assert_eq!(best(1040.0).0, Split::After(2));
+    let (split, why) = best(1200.0);
+    assert_eq!(split, Split::After(1));
+    assert!(why.ends_with("; next is split `resize`, codec `none`, at 1,000/s"), "{why}");
+}
+
+#[test]
+fn the_ranking_does_not_depend_on_the_order_of_measuring() {
+    let memory = Memory { available: 1 << 40 };
+    let ranked = |figures| choose(figures, &pipeline(), 10_000, 1 << 30, memory).unwrap().ranked;
+    let mut backwards = figures();
+    backwards.reverse();
+    assert_eq!(ranked(figures()), ranked(backwards));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{array_for, array_in, array_of};
 use crate::sample::{Array, ArraySpec, Dtype, Element, Sample, Spec};
-use crate::step::{Map, Named, StepError, Unfit};
+use crate::step::{Map, Named, Reach, StepError, Unfit};
 
 /// `cast`: the elements as `dtype`, a NumPy name.
 ///
@@ -30,6 +30,10 @@ impl Map for Cast {
     fn spec(&self, input: &Spec) -> Result<Spec, Unfit> {
         let array = array_of(input, "numbers")?;
         Ok(Spec::Array(ArraySpec { dtype: self.dtype, ..array.clone() }))
+    }
+
+    fn reach(&self, _input: &Spec) -> Reach {
+        Reach::Pixel
     }
 
     fn map(&self, input: Sample) -> Result<Sample, StepError> {

@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Picture, Size, array_in, array_of_bytes};
+use super::{Picture, Side, Size, array_in, array_of_bytes};
 use crate::draw::Draw;
 use crate::sample::{Array, Dim, Layout, Sample, Spec};
-use crate::step::{Map, Named, RandomMap, StepError, Unfit};
+use crate::step::{Map, Named, RandomMap, Reach, StepError, Unfit};
 
 /// `center_crop`: the middle `size` of the picture.
 ///
@@ -47,6 +47,21 @@ impl Map for CenterCrop {
         Ok(cropped(Picture::of(input)?, self.size))
     }
 
+    fn reach(&self, input: &Spec) -> Reach {
+        let inside =
+            |side: Dim, wanted: Side| side.exact().is_some_and(|side| side >= wanted.get());
+        match Picture::of(input) {
+            Ok(picture)
+                if inside(picture.height, self.size.height)
+                    && inside(picture.width, self.size.width) =>
+            {
+                Reach::Place
+            }
+            // Zeros are put round it: what comes before must not touch those.
+            _ => Reach::Whole,
+        }
+    }
+
     fn map(&self, input: Sample) -> Result<Sample, StepError> {
         let output = self.spec(&input.spec())?;
         let picture = array_in(input)?;
@@ -70,6 +85,10 @@ impl RandomMap for RandomCrop {
             }
         }
         Ok(cropped(picture, self.size))
+    }
+
+    fn reach(&self, _input: &Spec) -> Reach {
+        Reach::Place
     }
 
     fn random_map(&self, input: Sample, draw: &mut Draw) -> Result<Sample, StepError> {

@@ -8,7 +8,7 @@ use super::size::OutOfRange;
 use super::{Picture, array_in, array_of_bytes};
 use crate::draw::Draw;
 use crate::sample::{Layout, Sample, Spec};
-use crate::step::{Named, RandomMap, StepError, Unfit};
+use crate::step::{Named, RandomMap, Reach, StepError, Unfit};
 
 /// `random_horizontal_flip`: left and right exchanged with probability `p` (default 0.5).
 ///
@@ -54,6 +54,10 @@ impl Named for RandomHorizontalFlip {
 impl RandomMap for RandomHorizontalFlip {
     fn spec(&self, input: &Spec) -> Result<Spec, Unfit> {
         Picture::of(input).map(Picture::spec)
+    }
+
+    fn reach(&self, _input: &Spec) -> Reach {
+        Reach::Place
     }
 
     fn random_map(&self, input: Sample, draw: &mut Draw) -> Result<Sample, StepError> {

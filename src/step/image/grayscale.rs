@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::size::OutOfRange;
 use super::{Picture, array_for, array_in, wrong_dtype};
 use crate::sample::{Array, Dim, Dtype, Element, Layout, Sample, Spec};
-use crate::step::{Map, Named, StepError, Unfit};
+use crate::step::{Map, Named, Reach, StepError, Unfit};
 
 /// `grayscale`: the picture without colours, as `channels` = 1 (default) or 3 equal ones.
 ///
@@ -75,6 +75,10 @@ impl Map for Grayscale {
         }
         let channels = Dim::Is(self.channels.count());
         Ok(Picture { channels, ..picture }.spec())
+    }
+
+    fn reach(&self, _input: &Spec) -> Reach {
+        Reach::Pixel
     }
 
     fn map(&self, input: Sample) -> Result<Sample, StepError> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Picture, array_in, array_of_bytes};
 use crate::sample::{Layout, Sample, Spec};
-use crate::step::{Map, Named, StepError, Unfit};
+use crate::step::{Map, Named, Reach, StepError, Unfit};
 
 /// `to_chw`: height × width × channels to channels × height × width, as torch wants pictures.
 ///
@@ -26,6 +26,10 @@ impl Map for ToChw {
             return Err(Unfit(format!("needs channels last, but gets {input}: remove one of two")));
         }
         Ok(Picture { layout: Layout::Chw, ..picture }.spec())
+    }
+
+    fn reach(&self, _input: &Spec) -> Reach {
+        Reach::Pixel
     }
 
     fn map(&self, input: Sample) -> Result<Sample, StepError> {

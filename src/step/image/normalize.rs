@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Picture, array_for, array_in, wrong_dtype};
 use crate::sample::{Dim, Dtype, Layout, Sample, Spec};
-use crate::step::{Map, Named, StepError, Unfit};
+use crate::step::{Map, Named, Reach, StepError, Unfit};
 
 /// `normalize`: `(x − mean) / std` per channel, in float32.
 ///
@@ -125,6 +125,10 @@ impl Map for Normalize {
         }
         picture.dtype = Dtype::Float32;
         Ok(picture.spec())
+    }
+
+    fn reach(&self, _input: &Spec) -> Reach {
+        Reach::Pixel
     }
 
     fn map(&self, input: Sample) -> Result<Sample, StepError> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{array_for, array_in, array_of, wrong_dtype};
 use crate::sample::{Array, ArraySpec, Dtype, Element, Sample, Spec};
-use crate::step::{Map, Named, StepError, Unfit};
+use crate::step::{Map, Named, Reach, StepError, Unfit};
 
 /// `to_float`: float32 from 0 to 1.
 ///
@@ -41,6 +41,10 @@ impl Map for ToFloat {
         }
     }
 
+    fn reach(&self, _input: &Spec) -> Reach {
+        Reach::Pixel
+    }
+
     fn map(&self, input: Sample) -> Result<Sample, StepError> {
         let output = self.spec(&input.spec())?;
         let array = array_in(input)?;
@@ -59,6 +63,10 @@ impl Map for PixelCenter {
             Dtype::Uint8 | Dtype::Float32 => Ok(as_float(array)),
             dtype => Err(wrong_dtype("uint8 or float32", dtype, "put `cast` before it")),
         }
+    }
+
+    fn reach(&self, _input: &Spec) -> Reach {
+        Reach::Pixel
     }
 
     fn map(&self, input: Sample) -> Result<Sample, StepError> {
