@@ -69,6 +69,8 @@ pub struct Attr {
 pub struct Listed<'a> {
     /// What it is known by.
     pub ino: Ino,
+    /// Where the listing goes on after it.
+    pub next: u64,
     /// The served name.
     pub name: &'a OsStr,
     /// Whether it is a folder.
@@ -212,21 +214,24 @@ impl Fs {
         })
     }
 
-    /// What is in a folder after the first `skip` names, by served name, told to `each` until that
-    /// has enough.
+    /// What is in a folder, by served name, told to `each` until that has enough. `from` is 0, or
+    /// an entry's [`next`](Listed::next): then the listing that is gone on with is the one that was
+    /// begun, whatever has changed since.
     ///
     /// # Errors
     /// If it isn't a folder that can be listed.
     pub fn list(
         &self,
         ino: Ino,
-        skip: usize,
+        from: u64,
         mut each: impl FnMut(Listed) -> ControlFlow<()>,
     ) -> Result<(), FsError> {
         // Cut short or not, the answer is the same.
         let _ = match ino.place() {
-            Place::Control(what) => self.control.list(what)?.skip(skip).try_for_each(&mut each),
-            Place::Tree(view, base) => self.tree.list(base, view, skip, &mut each)?,
+            Place::Control(what) => {
+                self.control.list(what)?.skip(from as usize).try_for_each(&mut each)
+            }
+            Place::Tree(view, base) => self.tree.list(base, view, from, &mut each)?,
         };
         Ok(())
     }

@@ -155,11 +155,9 @@ impl Filesystem for Kernel {
         mut reply: ReplyDirectory,
     ) {
         guarded(|| {
-            let skip = usize::try_from(offset).unwrap_or(usize::MAX);
-            let mut next = offset;
-            let listed = self.fs.list(Ino(ino.0), skip, |entry| {
-                next += 1;
-                if reply.add(INodeNo(entry.ino.0), next, file_type(entry.folder), entry.name) {
+            let listed = self.fs.list(Ino(ino.0), offset, |entry| {
+                let kind = file_type(entry.folder);
+                if reply.add(INodeNo(entry.ino.0), entry.next, kind, entry.name) {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())

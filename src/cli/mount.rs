@@ -98,8 +98,11 @@ impl Mount {
             talk(format_args!("mounted on {}; Ctrl-C unmounts", mountpoint.display()));
         }
         let served = mount.serve();
-        drop(watchdog);
         served.map_err(|error| Failure::new(format_args!("the mount broke off: {error}")))?;
+        // Taken off its name, or the kernel was told to break the connection.
+        if fuse::clear_dead(mountpoint).is_ok() {
+            watchdog.dismiss();
+        }
         Ok(ExitCode::SUCCESS)
     }
 

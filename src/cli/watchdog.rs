@@ -4,7 +4,7 @@
 //! It holds the end of a pipe whose other end only the mount's process has, and waits for that to
 //! close. It is started before mounting, so it holds nothing of the mount.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -15,6 +15,9 @@ use nix::sys::signal::{SigSet, Signal};
 use super::say::{Done, Failure};
 use super::unmount;
 use crate::fuse;
+
+/// What the mount's process says last if it ends well.
+const WELL: &[u8] = b"unmounted";
 
 /// How long a mount whose process is gone may look alive. After that, it is another's.
 const AT_MOST: Duration = Duration::from_secs(10);
@@ -38,9 +41,13 @@ impl Watchdog {
         }
         let failed = |error| Failure::new(format_args!("the watchdog can't start: {error}"));
         signals.thread_block().map_err(failed)?;
-        // Nothing is ever written: this returns when the mount's process is gone, or going. The
-        // kernel closes its files one by one, and until it comes to the mount's that looks alive.
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        let mut said = Vec::new();
+        let _ = std::io::stdin().read_to_end(&mut said);
+        if said == WELL {
+            return Ok(ExitCode::SUCCESS);
+        }
+        // The mount's process is gone, or going: the kernel closes its files one by one, and until
+        // it comes to the mount's that looks alive.
         let end = Instant::now() + AT_MOST;
         while unmount::is_mounted(&self.mountpoint) && Instant::now() < end {
             if fuse::clear_dead(&self.mountpoint).map_err(Failure::new)? {
@@ -52,7 +59,7 @@ impl Watchdog {
     }
 }
 
-/// A running watchdog. It is to be dropped when the mount is gone.
+/// A running watchdog.
 pub(super) struct Watched {
     child: Child,
     pipe: Option<ChildStdin>,
@@ -75,10 +82,15 @@ pub(super) fn watch(mountpoint: &Path) -> Result<Watched, Failure> {
     Ok(Watched { pipe: child.stdin.take(), child })
 }
 
-impl Drop for Watched {
-    fn drop(&mut self) {
-        drop(self.pipe.take());
-        // It ends by itself now; asked for so that no zombie is left.
+impl Watched {
+    /// Ends it. To be called when the mount has been taken off its name; until then it is needed,
+    /// and it outlives this process if this is never called.
+    pub(super) fn dismiss(mut self) {
+        if let Some(mut pipe) = self.pipe.take() {
+            // One that isn't there to hear it has ended already.
+            let _ = pipe.write_all(WELL);
+        }
+        // Asked for so that no zombie is left.
         let _ = self.child.wait();
     }
 }

@@ -125,13 +125,14 @@ impl Control {
             EPOCHS_AT => 0,
             _ => return Err(FsError::NotFolder),
         };
-        let epochs = Listed { ino: Ino::control(EPOCHS_AT), name: "epoch".as_ref(), folder: true };
-        let files = (FIRST_FILE_AT..).zip(FILES).map(|(at, (name, _))| Listed {
+        let files = (FIRST_FILE_AT..).zip(FILES).map(|(at, (name, _))| (at, *name, false));
+        let all = std::iter::once((EPOCHS_AT, "epoch", true)).chain(files).take(names);
+        Ok((1..).zip(all).map(|(next, (at, name, folder))| Listed {
             ino: Ino::control(at),
+            next,
             name: name.as_ref(),
-            folder: false,
-        });
-        Ok(std::iter::once(epochs).chain(files).take(names))
+            folder,
+        }))
     }
 
     /// What a file says now.

@@ -15,9 +15,6 @@ use crate::exec::{Job, MakeError};
 use crate::sample::Buffer;
 use crate::source::Stat;
 
-/// The most bytes that one read of a plain file gives; a reader asks again for the rest.
-const MOST_AT_ONCE: usize = 1 << 20;
-
 /// Where what is read goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
@@ -48,7 +45,8 @@ impl Fs {
         match content {
             Content::Text(text) => reply(Ok(&text[within(text.len(), offset, len)])),
             Content::Plain(path, stat) => {
-                let mut bytes = Buffer::for_overwrite(len.min(MOST_AT_ONCE));
+                let left = usize::try_from(stat.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+                let mut bytes = Buffer::for_overwrite(len.min(left));
                 match self.read_plain(&path, stat, offset, &mut bytes) {
                     Ok(got) => reply(Ok(&bytes[..got])),
                     Err(error) => reply(Err(error)),

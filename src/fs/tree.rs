@@ -3,10 +3,11 @@
 //! A file's inode stands for one content: when the source file changes, its name gets another
 //! inode. So what the kernel keeps of an inode is never wrong, and no opening ever sees a mixture.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -52,10 +53,19 @@ pub(super) struct Tree {
     /// Inodes of names that don't have the first one that they could have.
     moved: Mutex<HashMap<(u64, OsString), u64>>,
     folders: Mutex<HashMap<u64, Arc<Folder>>>,
+    /// The last few listings that another has taken the place of: somebody may be in the middle of
+    /// one.
+    superseded: Mutex<VecDeque<Arc<Folder>>>,
+    versions: AtomicU64,
 }
+
+/// How many of them are kept.
+const MOST_SUPERSEDED: usize = 16;
 
 /// A folder's listing.
 struct Folder {
+    /// No other listing's number.
+    version: u64,
     /// When it was true.
     stamp: (i128, i128),
     read: Instant,
@@ -85,6 +95,11 @@ impl Served {
 /// once more.
 const TICK: Duration = Duration::from_millis(20);
 
+/// A place in a listing: its version, and below that how many of its entries come before. 0 is the
+/// beginning of whichever is true now.
+const INDEX_BITS: u32 = 32;
+const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
+
 impl Tree {
     pub(super) fn new(exec: Arc<Executor>, naming: Naming) -> Tree {
         let root = Node { parent: ROOT, name: OsString::new(), kind: Kind::Folder };
@@ -94,6 +109,8 @@ impl Tree {
             nodes: RwLock::new(HashMap::from([(ROOT, Arc::new(root))])),
             moved: Mutex::default(),
             folders: Mutex::default(),
+            superseded: Mutex::default(),
+            versions: AtomicU64::new(1),
         }
     }
 
@@ -132,28 +149,42 @@ impl Tree {
         Ok(self.number(parent, entry.source(), kind))
     }
 
-    /// What is in a folder now, after the first `skip` names.
+    /// What is in a folder, from a place in a listing on: see [`Fs::list`](super::Fs::list).
     pub(super) fn list(
         &self,
         file: u64,
         view: View,
-        skip: usize,
+        from: u64,
         each: &mut impl FnMut(Listed) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, FsError> {
-        let folder = self.folder(file)?;
+        let (version, skip) = (from >> INDEX_BITS, from & INDEX_MASK);
+        let folder = match self.begun(file, version) {
+            Some(folder) => folder,
+            None => self.folder(file)?,
+        };
         let number = |source: &OsStr| {
             let moved = self.moved.lock();
             let known =
                 (!moved.is_empty()).then(|| moved.get(&(file, source.to_owned()))).flatten();
             known.copied().unwrap_or_else(|| candidate(file, source, 0))
         };
-        Ok(folder.entries.iter().skip(skip).try_for_each(|entry| {
+        let places = (folder.version << INDEX_BITS) + 1..;
+        Ok(places.zip(&folder.entries).skip(skip as usize).try_for_each(|(next, entry)| {
             each(Listed {
+                next,
                 ino: Ino::new(view, number(entry.source())),
                 name: &entry.name,
                 folder: entry.folder,
             })
         }))
+    }
+
+    /// The listing of that version, if it is still known.
+    fn begun(&self, file: u64, version: u64) -> Option<Arc<Folder>> {
+        let last = self.folders.lock().get(&file).cloned();
+        last.filter(|folder| folder.version == version).or_else(|| {
+            self.superseded.lock().iter().find(|folder| folder.version == version).cloned()
+        })
     }
 
     /// The inode of a name that is of this kind now: the one it has, unless that stands for an
@@ -198,8 +229,14 @@ impl Tree {
         let settled = seen.is_some();
         let read = Instant::now();
         let entries = self.served(file == ROOT, &path)?;
-        let folder = Arc::new(Folder { stamp, read, settled, entries });
-        self.folders.lock().insert(file, Arc::clone(&folder));
+        let version = self.versions.fetch_add(1, Relaxed);
+        let folder = Arc::new(Folder { version, stamp, read, settled, entries });
+        let mut folders = self.folders.lock();
+        if let Some(before) = folders.insert(file, Arc::clone(&folder)) {
+            let mut superseded = self.superseded.lock();
+            superseded.truncate(MOST_SUPERSEDED - 1);
+            superseded.push_front(before);
+        }
         Ok(folder)
     }
 

@@ -117,11 +117,13 @@ fn read(fs: &Arc<Fs>, fh: Fh, offset: usize, len: usize) -> Result<Vec<u8>, FsEr
 /// A folder's whole listing, taken in two parts.
 fn list(fs: &Fs, ino: Ino) -> Result<Vec<(OsString, Ino, bool)>, FsError> {
     let mut all = Vec::new();
+    let mut next = 0;
     fs.list(ino, 0, |entry| {
+        next = entry.next;
         all.push((entry.name.to_owned(), entry.ino, entry.folder));
         if all.len() < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    fs.list(ino, all.len(), |entry| {
+    fs.list(ino, next, |entry| {
         all.push((entry.name.to_owned(), entry.ino, entry.folder));
         ControlFlow::Continue(())
     })?;

@@ -100,6 +100,12 @@ impl Bed {
             skip(&format!("nothing can be mounted: /dev/fuse: {error}"));
             return None;
         }
+        let helper = ["fusermount3", "fusermount"];
+        let helped = || helper.iter().any(|name| Command::new(name).arg("-V").output().is_ok());
+        if !nix::unistd::geteuid().is_root() && !helped() {
+            skip("nothing can be mounted: this is not root, and there is no fusermount3");
+            return None;
+        }
         let folder = TempDir::new().unwrap();
         let source = folder.path().join("source");
         fs::create_dir(&source).unwrap();

@@ -30,6 +30,13 @@ fn a_signal_unmounts_at_once_and_open_files_are_served_on() {
         assert!(bed.ended().success());
         bed.mount();
         assert_eq!(bed.read("cat/0.npy"), read);
+        // A second signal doesn't wait for that.
+        let file = File::open(bed.at("cat/1.npy")).unwrap();
+        bed.send(signal);
+        wait_for("the name to be free", DEADLINE, || !bed.is_mounted());
+        bed.send(signal);
+        assert!(bed.ended().success());
+        assert_eq!(errno(file.read_at(&mut [0; 10], 0)), Errno::ENOTCONN);
     }
 }
 

@@ -1,7 +1,9 @@
 //! Which names there are.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -28,13 +30,56 @@ fn the_tree_is_the_sources_with_another_extension_for_samples() {
     let Some(mut bed) = Bed::new(FIXED, "npy") else { return };
     bed.write("cat/empty folder/of/nothing.txt", b"");
     fs::create_dir(bed.source("bare")).unwrap();
+    let picture = fs::read(bed.source("cat/0.png")).unwrap();
+    // Any bytes are a name, and the longest name has room for no extension.
+    let strange = [
+        OsStr::from_bytes(b"\xff \n*.png").to_owned(),
+        ["x".repeat(251), ".png".into()].concat().into(),
+    ];
+    for name in &strange {
+        bed.write("strange/one", &picture);
+        fs::rename(bed.source("strange/one"), bed.source("strange").join(name)).unwrap();
+    }
     bed.mount();
-    assert_eq!(names(&bed.mountpoint()), set(["bare", "cat", "dog", "labels.csv"]));
+    assert_eq!(names(&bed.mountpoint()), set(["bare", "cat", "dog", "labels.csv", "strange"]));
     assert_eq!(names(&bed.at("bare")), set([]));
     assert_eq!(names(&bed.at("cat")), set(["0.npy", "1.npy", "empty folder"]));
     assert_eq!(names(&bed.at("dog/deep")), set(["3.npy"]));
+    for name in &strange {
+        let served = bed.at("strange").join(Path::new(name).with_extension("npy"));
+        assert_eq!(fs::read(served).unwrap(), bed.expected("cat/0.png", 0));
+    }
     // The source's name is none.
     assert_eq!(errno(fs::metadata(bed.at("cat/0.png"))), Errno::ENOENT);
+}
+
+#[test]
+fn a_listing_has_every_name_once_whatever_changes_meanwhile() {
+    // The kernel asks for some 2000 names of this length at a time.
+    const MANY: usize = 8000;
+    let Some(mut bed) = Bed::new(FIXED, "npy") else { return };
+    for n in 0..MANY {
+        bed.write(&format!("many/{n:04} with a name of some length"), b"");
+    }
+    bed.mount();
+    let mut listing = fs::read_dir(bed.at("many")).unwrap();
+    let mut seen = BTreeSet::new();
+    for round in 0.. {
+        let Some(entry) = listing.next() else { break };
+        assert!(seen.insert(entry.unwrap().file_name()), "listed twice");
+        match round {
+            100 => (10..20).for_each(|n| {
+                fs::remove_file(bed.source(&format!("many/{n:04} with a name of some length")))
+                    .unwrap();
+            }),
+            5000 => (0..10).for_each(|n| bed.write(&format!("many/0000 new {n}"), b"")),
+            _ => {}
+        }
+    }
+    let stayed = (0..MANY).filter(|n| !(10..20).contains(n));
+    for name in stayed.map(|n| format!("{n:04} with a name of some length")) {
+        assert!(seen.contains(OsStr::new(&name)), "{name} is not listed");
+    }
 }
 
 #[test]
