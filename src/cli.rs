@@ -5,6 +5,7 @@
 
 mod check;
 mod demo_data;
+mod export;
 mod materialize;
 mod mount;
 mod profile;
@@ -58,6 +59,7 @@ enum Command {
     Mount(mount::Mount),
     Unmount(unmount::Unmount),
     Stats(stats::Stats),
+    Export(export::Export),
     DemoData(demo_data::DemoData),
     #[command(hide = true)]
     Watchdog(watchdog::Watchdog),
@@ -89,6 +91,7 @@ pub fn main() -> ExitCode {
         Command::Mount(command) => command.run(cli.verbose),
         Command::Unmount(command) => command.run(),
         Command::Stats(command) => command.run(),
+        Command::Export(command) => command.run(),
         Command::DemoData(command) => command.run(),
         Command::Watchdog(command) => command.run(),
     };

@@ -198,7 +198,7 @@ impl Executor {
             return Some(last.clone());
         }
         // What is kept of raw bytes tells no more than the pipeline does.
-        let cached = self.spec_recall(job).filter(is_exact);
+        let cached = self.spec_from_cache(job).filter(is_exact);
         cached.or_else(|| self.spec_from_header(job).filter(is_exact))
     }
 
@@ -330,7 +330,7 @@ impl Executor {
         Ok(Sample::Bytes(bytes))
     }
 
-    fn spec_recall(&self, job: Job) -> Option<Spec> {
+    fn spec_from_cache(&self, job: Job) -> Option<Spec> {
         let (cache, steps) = self.kept(job)?;
         let meta = cache.meta(&self.key(job, steps))?;
         self.pipeline(job).spec_from(steps, stored_spec(&meta).ok()?).ok()

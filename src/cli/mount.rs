@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::ConfigArgs;
 use super::say::{self, Done, Failure, talk};
-use super::setup::{Setup, cores};
+use super::setup::{Setup, cores, one_or_more};
 use super::watchdog;
 use crate::config::resolved;
 use crate::exec::Turns;
@@ -47,7 +47,7 @@ pub(super) struct Mount {
     allow_other: bool,
 
     /// Samples to make at once [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     threads: Option<std::num::NonZeroUsize>,
 
     /// Where a mount in the background writes its warnings [default: logs/ in the cache folder]

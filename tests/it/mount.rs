@@ -6,6 +6,7 @@
 
 mod bed;
 mod corpus;
+mod export;
 mod kills;
 mod pictures;
 mod readers;
