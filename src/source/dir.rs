@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, PosixFadviseAdvice, ResolveFlag, openat2, posix_fadvise};
@@ -142,6 +143,7 @@ impl Source for DirSource {
                 format!("{len} bytes; a sample may have {} MiB", MAX_SAMPLE_BYTES >> 20),
             ));
         }
+        settle(&before);
         let mut bytes = Buffer::for_overwrite(len);
         let whole = file.read_exact_at(&mut bytes, 0);
         if stat_of(&file.metadata()?) != before {
@@ -174,6 +176,25 @@ impl Source for DirSource {
         Ok(posix_fadvise(file.as_fd(), 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?)
     }
 }
+
+/// Two changes within a tick of the file system's clock leave one time stamp: bytes read between
+/// them would go by the stat of those that came after. So a file that was changed just now is read
+/// a tick later: what is changed from then on has another stamp. (Kernels since 6.13 tell most such
+/// changes apart; network file systems don't.)
+fn settle(stat: &Stat) {
+    #[expect(clippy::disallowed_methods, reason = "when a file is read, not what is read of it")]
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let age = now.map_or(0, |now| now.as_nanos() as i128) - stat.changed_ns;
+    // A file of another machine's clock may be from the future: by how much, nobody knows.
+    if let Ok(age) = u64::try_from(age.max(0))
+        && let Some(rest) = TICK.checked_sub(Duration::from_nanos(age))
+    {
+        std::thread::sleep(rest);
+    }
+}
+
+/// Longer than any tick: 10 ms at 100 Hz, the slowest that Linux is built for.
+const TICK: Duration = Duration::from_millis(20);
 
 fn stat_of(metadata: &Metadata) -> Stat {
     let nanoseconds =

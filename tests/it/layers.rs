@@ -180,7 +180,10 @@ fn files_are_written_in_one_place() {
 
 #[test]
 fn clocks_are_read_where_time_is_what_it_is_about() {
-    only(&["Instant::now", "SystemTime::now"], &["exec", "profile", "cache", "fs", "cli"]);
+    only(
+        &["Instant::now", "SystemTime::now"],
+        &["source", "exec", "profile", "cache", "fs", "cli"],
+    );
 }
 
 #[test]
