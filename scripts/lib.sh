@@ -22,16 +22,25 @@ install() {
     root=(sudo)
   fi
   say "installing $*"
+  # sudo passes no variables on; env does.
   "${root[@]}" apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 # What building needs: Rust by rustup, and a C compiler for zstd.
 need_build() {
-  command -v cargo >/dev/null 2>&1 || {
-    [ -x "$HOME/.cargo/bin/cargo" ] && PATH="$HOME/.cargo/bin:$PATH"
-  }
+  # Some services and containers set no HOME.
+  HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
+  export HOME
+  command -v cargo >/dev/null 2>&1 || PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
   command -v cargo >/dev/null 2>&1 || die "no cargo" "install Rust from https://rustup.rs, then run this again"
+  local wanted found
+  wanted=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
+  found=$(cargo --version | cut -d' ' -f2)
+  [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" = "$wanted" ] ||
+    die "cargo is of version $found, and $wanted is needed" \
+      "\`rustup update\`; the system's own package is too old: install Rust from https://rustup.rs"
   need cc gcc libc6-dev
 }
 

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use nix::sys::signal::{SigSet, Signal};
 
 /// Exit codes, as `parbake --help` documents them.
 const EXIT_CODES: &str = "\
@@ -84,6 +85,10 @@ struct ConfigArgs {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     say::start_log(cli.verbose);
+    // Where files may not grow beyond a limit, a write is to fail: the cache can do without.
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGXFSZ);
+    let _ = signals.thread_block();
     let done = match cli.command {
         Command::Check(command) => command.run(),
         Command::Profile(command) => command.run(),

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use lru::LruCache;
+use nix::unistd::{SysconfVar, sysconf};
 use parking_lot::{Mutex, RwLock};
 
 use super::file::{Disk, Listed};
@@ -21,9 +22,16 @@ use super::record::{HEADER_LEN, Header, RawHeader, record_len};
 
 const SUFFIX: &str = ".pack";
 
-/// Packs that are kept open. A set of 256 GiB in full packs; far enough below the 1024 files that
-/// a process may usually have.
+/// The most packs that are kept open. A set of 256 GiB in full packs.
 const OPEN_PACKS: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
+
+/// Packs that are kept open where a process may have so many files: a quarter of them, since
+/// without a file for the source, a read of what isn't cached would fail.
+fn open_packs(files: Option<i64>) -> NonZeroUsize {
+    let Some(files) = files else { return OPEN_PACKS };
+    let quarter = usize::try_from(files / 4).ok().and_then(NonZeroUsize::new);
+    quarter.unwrap_or(NonZeroUsize::MIN).min(OPEN_PACKS)
+}
 
 /// Threads that look through packs. They wait for the disk more than they compute.
 const SCANNERS: usize = 8;
@@ -103,7 +111,8 @@ impl Table {
 impl Packs {
     /// None yet; [`look`](Self::look) finds them.
     pub(super) fn new(disk: Arc<dyn Disk>, folder: PathBuf) -> Packs {
-        let open = Mutex::new(LruCache::new(OPEN_PACKS));
+        let files = sysconf(SysconfVar::OPEN_MAX).ok().flatten();
+        let open = Mutex::new(LruCache::new(open_packs(files)));
         Packs { disk, folder, table: RwLock::default(), open }
     }
 
@@ -295,5 +304,17 @@ impl<'a> Window<'a> {
     fn held(&self, at: u64) -> Option<&[u8; HEADER_LEN]> {
         let from = usize::try_from(at.checked_sub(self.start)?).ok()?;
         self.bytes.get(from..)?.first_chunk()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packs_leave_files_for_others() {
+        let most = |files| open_packs(files).get();
+        assert_eq!([most(Some(64)), most(Some(1024)), most(Some(1 << 20))], [16, 256, 256]);
+        assert_eq!([most(Some(3)), most(Some(-1)), most(None)], [1, 1, 256]);
     }
 }

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use super::ConfigArgs;
 use super::say::{Done, Failure, Progress, talk};
-use super::setup::{Setup, cores, one_or_more, stop_flag};
+use super::setup::{Setup, cores, some_threads, stop_flag};
 use crate::exec::Turns;
 use crate::fs::{Attr, Fh, Fs, FsError, Ino, Texts, To};
 use crate::units::{bytes, count};
@@ -45,7 +45,7 @@ pub(super) struct Export {
     epoch: u64,
 
     /// Samples to make at once [default: as many as there are cores]
-    #[arg(long, value_name = "N", value_parser = one_or_more)]
+    #[arg(long, value_name = "N", value_parser = some_threads)]
     threads: Option<std::num::NonZeroUsize>,
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::ConfigArgs;
 use super::say::{Done, Failure, Progress, talk};
-use super::setup::{Setup, cores, no_match, one_or_more, stop_flag};
+use super::setup::{Setup, cores, no_match, some_threads, stop_flag};
 use crate::exec::{Executor, Found, Materialized};
 use crate::pipeline::Split;
 use crate::units::{bytes, count, duration, rate};
@@ -28,7 +28,7 @@ pub(super) struct Materialize {
     config: ConfigArgs,
 
     /// Samples to make at once [default: as many as there are cores]
-    #[arg(long, value_name = "N", value_parser = one_or_more)]
+    #[arg(long, value_name = "N", value_parser = some_threads)]
     threads: Option<std::num::NonZeroUsize>,
 }
 

@@ -1,17 +1,18 @@
 //! `parbake mount`: serves a tree of samples.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
 use super::ConfigArgs;
 use super::say::{self, Done, Failure, talk};
-use super::setup::{Setup, cores, one_or_more};
+use super::setup::{Setup, cores, some_threads};
 use super::watchdog;
 use crate::config::resolved;
 use crate::exec::Turns;
@@ -26,6 +27,9 @@ Examples:
   parbake mount photos.toml /mnt/photos
   parbake mount photos.toml /mnt/photos --foreground
   python3 -c 'import numpy as np; print(np.load(\"/mnt/photos/cat/1.npy\").shape)'";
+
+/// How long a mount waits for another one of the same folder, which takes a few milliseconds.
+const TURN_AT_MOST: Duration = Duration::from_secs(3);
 
 /// Serve every sample as a file; returns once the mount answers
 #[derive(Args)]
@@ -47,7 +51,7 @@ pub(super) struct Mount {
     allow_other: bool,
 
     /// Samples to make at once [default: as many as there are cores]
-    #[arg(long, value_name = "N", value_parser = one_or_more)]
+    #[arg(long, value_name = "N", value_parser = some_threads)]
     threads: Option<std::num::NonZeroUsize>,
 
     /// Where a mount in the background writes its warnings [default: logs/ in the cache folder]
@@ -61,6 +65,9 @@ pub(super) struct Mount {
 
 impl Mount {
     pub(super) fn run(self, verbose: bool) -> Done {
+        if self.announce {
+            close_inherited();
+        }
         let setup = Setup::new(&self.config)?;
         let mountpoint = prepare(&self.mountpoint, &setup)?;
         if self.foreground || self.announce {
@@ -90,8 +97,12 @@ impl Mount {
         let exec = Arc::new(setup.executor()?);
         let turns = Arc::new(Turns::new(threads));
         let fs = Arc::new(Fs::new(exec, turns, setup.config.naming, texts));
+        // Of several that are started at once, the first mounts and the others are told.
+        let turn = turn_to_mount(mountpoint);
+        refuse_mounted(mountpoint)?;
         let watchdog = watchdog::watch(mountpoint)?;
         let mount = fuse::Mount::new(fs, mountpoint, &options).map_err(refused(mountpoint))?;
+        drop(turn);
         if self.announce {
             say::data("ready\n")?;
         } else {
@@ -110,13 +121,16 @@ impl Mount {
     fn send_to_background(&self, setup: &Setup, mountpoint: &Path, verbose: bool) -> Done {
         let failed =
             |what: &str, error: std::io::Error| Failure::new(format_args!("{what}: {error}"));
+        let unwritten = |what: &str, error: std::io::Error| {
+            failed(what, error).hint("name another file for its warnings: `--log FILE`")
+        };
         let log = self.log.clone().unwrap_or_else(|| log_file(setup, mountpoint));
         if let Some(folder) = log.parent() {
             std::fs::create_dir_all(folder)
-                .map_err(|error| failed(&format!("cannot make {}", folder.display()), error))?;
+                .map_err(|error| unwritten(&format!("cannot make {}", folder.display()), error))?;
         }
         let stderr = File::create(&log)
-            .map_err(|error| failed(&format!("cannot write {}", log.display()), error))?;
+            .map_err(|error| unwritten(&format!("cannot write {}", log.display()), error))?;
 
         let program =
             std::env::current_exe().map_err(|error| failed("cannot find myself", error))?;
@@ -131,7 +145,10 @@ impl Mount {
                 command.arg(flag);
             }
         }
-        command.arg("--").arg(&self.config.config).arg(mountpoint);
+        // It isn't to keep the folder busy that it was started in.
+        let config = std::path::absolute(&self.config.config)
+            .map_err(|error| failed("lost the config", error))?;
+        command.current_dir("/").arg("--").arg(config).arg(mountpoint);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
         let mut child = command.spawn().map_err(|error| failed("cannot start the mount", error))?;
 
@@ -153,6 +170,20 @@ impl Mount {
         std::fs::metadata(mountpoint).map_err(|error| failed("the mount doesn't answer", error))?;
         talk(format_args!("mounted on {}; warnings go to {}", mountpoint.display(), log.display()));
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Closes what whoever started the mount had open: a lock or a pipe of theirs would else be held
+/// for as long as it lives. To be called before anything is opened.
+fn close_inherited() {
+    let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
+        // The one of the listing itself is closed by now.
+        let _ = nix::unistd::close(descriptor);
     }
 }
 
@@ -190,16 +221,33 @@ fn prepare(mountpoint: &Path, setup: &Setup) -> Result<PathBuf, Failure> {
     if !mountpoint.is_dir() {
         return Err(Failure::usage(format_args!("{shown} is not a folder")));
     }
-    if super::unmount::is_mounted(&mountpoint) {
-        return Err(Failure::new(format_args!("{shown} is a parbake mount already"))
-            .hint(format_args!("`parbake unmount {shown}` first, or choose another folder")));
-    }
+    refuse_mounted(&mountpoint)?;
     let mut inside = std::fs::read_dir(&mountpoint)
         .map_err(|error| Failure::new(format_args!("{shown}: {error}")))?;
     if inside.next().is_some() {
         talk(format_args!("note: {shown} isn't empty: what is in it is hidden while mounted"));
     }
     Ok(mountpoint)
+}
+
+fn refuse_mounted(mountpoint: &Path) -> Result<(), Failure> {
+    if !super::unmount::is_mounted(mountpoint) {
+        return Ok(());
+    }
+    let shown = mountpoint.display();
+    Err(Failure::new(format_args!("{shown} is a parbake mount already"))
+        .hint(format_args!("`parbake unmount {shown}` first, or choose another folder")))
+}
+
+/// Waits until nobody else is about to mount here, as far as the folder can be locked. Not for long:
+/// it may be whoever started us that has the lock.
+fn turn_to_mount(mountpoint: &Path) -> Option<File> {
+    let folder = File::open(mountpoint).ok()?;
+    let end = Instant::now() + TURN_AT_MOST;
+    while matches!(folder.try_lock(), Err(TryLockError::WouldBlock)) && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Some(folder)
 }
 
 /// A path without links, of which the last parts may have yet to be made.
@@ -212,8 +260,14 @@ fn resolved_as_far_as_it_is_there(path: &Path) -> std::io::Result<PathBuf> {
 
 fn refused(mountpoint: &Path) -> impl FnOnce(std::io::Error) -> Failure {
     move |error| {
+        let words = error.to_string();
+        let words = words.trim();
         let failure =
-            Failure::new(format_args!("cannot mount on {}: {error}", mountpoint.display()));
+            Failure::new(format_args!("cannot mount on {}: {words}", mountpoint.display()));
+        // It is installed, and says itself what it misses.
+        if words.starts_with("fusermount") {
+            return failure;
+        }
         if !Path::new("/dev/fuse").exists() {
             return failure.hint(
                 "there is no /dev/fuse: `modprobe fuse`; in a container, \

@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::ConfigArgs;
 use super::say::{self, Done, Failure, Progress, talk};
-use super::setup::{Setup, cores, no_match, one_or_more, stop_flag};
+use super::setup::{Setup, cores, no_match, one_or_more, some_threads, stop_flag};
 use crate::config::{Config, with_strategy};
 use crate::exec::{Executor, Found, Plan};
 use crate::profile::{self, Choice, Measure, Memory};
@@ -47,7 +47,7 @@ pub(super) struct Profile {
     samples: std::num::NonZeroUsize,
 
     /// Samples to make at once [default: as many as there are cores]
-    #[arg(long, value_name = "N", value_parser = one_or_more)]
+    #[arg(long, value_name = "N", value_parser = some_threads)]
     threads: Option<std::num::NonZeroUsize>,
 }
 

@@ -106,6 +106,15 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     words
 }
 
+/// More threads than this are a slip of the finger.
+const MOST_THREADS: usize = 1024;
+
+/// A number of threads, as an argument.
+pub(super) fn some_threads(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse().ok().filter(|threads: &NonZeroUsize| threads.get() <= MOST_THREADS);
+    number.ok_or_else(|| format!("it must be a whole number from 1 to {MOST_THREADS}"))
+}
+
 /// A number of things that there must be at least one of, as an argument.
 pub(super) fn one_or_more(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "it must be a whole number from 1".to_owned())

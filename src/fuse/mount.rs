@@ -10,6 +10,7 @@ use fuser::{Config, MountOption, Session, SessionACL};
 use nix::errno::Errno;
 use nix::mount::{MntFlags, umount2};
 use nix::sys::signal::{SigSet, Signal};
+use nix::sys::statvfs::statvfs;
 
 use super::Kernel;
 use crate::fs::Fs;
@@ -30,6 +31,12 @@ pub struct MountOptions {
     pub threads: usize,
     /// The source folder, to be shown as the device.
     pub name: String,
+}
+
+/// The device that is shown. A comma or a backslash in it would be another option's to the set-uid
+/// helper, which then refuses it.
+fn device(name: &str) -> String {
+    format!("{DEVICE}{}", name.replace([',', '\\'], "?"))
 }
 
 /// A mounted tree, answering once [`serve`](Mount::serve) runs.
@@ -59,7 +66,7 @@ impl Mount {
             MountOption::NoDev,
             MountOption::NoAtime,
             MountOption::DefaultPermissions,
-            MountOption::FSName(format!("{DEVICE}{}", options.name)),
+            MountOption::FSName(device(&options.name)),
             MountOption::Subtype("parbake".to_owned()),
         ];
         config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
@@ -146,10 +153,25 @@ pub fn detach(mountpoint: &Path) -> io::Result<()> {
 /// # Errors
 /// If there is such a mount and it can't be taken off.
 pub fn clear_dead(mountpoint: &Path) -> io::Result<bool> {
-    match std::fs::metadata(mountpoint) {
-        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => {
-            detach(mountpoint).map(|()| true)
-        }
+    // Of a dead mount, attributes and listings are still told as long as the kernel keeps them;
+    // this is asked for anew each time.
+    match statvfs(mountpoint) {
+        Err(Errno::ENOTCONN | Errno::ECONNABORTED) => match detach(mountpoint) {
+            // The watchdog was faster, or whoever mounts here next.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(true),
+            detached => detached.map(|()| true),
+        },
         _ => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_folder_is_one_option_whatever_its_name() {
+        assert_eq!(device("/data/a b=c"), "parbake:/data/a b=c");
+        assert_eq!(device("/data/a,dev\\"), "parbake:/data/a?dev?");
     }
 }

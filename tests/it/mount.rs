@@ -13,6 +13,7 @@ mod readers;
 mod semantics;
 mod sizes;
 mod slow;
+mod starts;
 mod tools;
 
 use std::time::{Duration, Instant};
