@@ -136,6 +136,7 @@ fn wanted(setup: &Setup, stop: &AtomicBool) -> Result<Option<Wanted>, Failure> {
     let looking = Progress::new("samples looked at", found.len());
     for (at, sample) in found.iter().enumerate() {
         if stop.load(Relaxed) {
+            looking.end();
             return Ok(None);
         }
         match sample.job(exec.source()) {

@@ -1,5 +1,6 @@
 //! `parbake explain`: what becomes of a file, and where its result is kept.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
@@ -21,8 +22,8 @@ use crate::sample::stored_spec;
 use crate::units::bytes;
 
 const EXAMPLES: &str = "\
-A path is one within the source, one within a mount, or one that leads from where you are (or from the
-root on) to below the source or a mount of it.
+A path is one within the source, one within a mount, or one that leads from where you are, or from
+the root on, to below the source or a mount of it.
 
 Examples:
   parbake explain photos.toml cat/1.jpg
@@ -90,7 +91,8 @@ impl Explain {
                 Failure::new(format_args!("cannot read {}: {error}", care.folder().display()))
             })?,
         };
-        let place = |key: &Key| place(care.as_ref(), &scanned, key);
+        let places = places(&scanned, &files);
+        let place = |key: &Key| place(care.as_ref(), &places, key);
         if self.json {
             let all: Vec<Value> = files.iter().map(|f| as_json(f, &setup, &place)).collect();
             say::data(&format!("{:#}\n", Value::Array(all)))?;
@@ -201,19 +203,35 @@ fn plain(path: &Path) -> &Path {
     }
 }
 
-fn place<'a>(care: Option<&Care>, scanned: &'a [Scanned], key: &Key) -> Place<'a> {
+/// Records by key.
+type Places<'a> = HashMap<Key, Vec<(&'a PackFile, &'a Record)>>;
+
+/// The records of the files' keys.
+fn places<'a>(scanned: &'a [Scanned], files: &[File]) -> Places<'a> {
+    let mut places: Places =
+        files.iter().filter_map(|file| file.key).map(|key| (key, Vec::new())).collect();
+    for Scanned { pack, records } in scanned {
+        for record in records {
+            if let Some(found) = places.get_mut(&record.key) {
+                found.push((pack, record));
+            }
+        }
+    }
+    places
+}
+
+/// The first of a key's records that is whole, else one that is damaged.
+fn place<'a>(care: Option<&Care>, places: &Places<'a>, key: &Key) -> Place<'a> {
     let mut found = Place::Absent;
     let Some(care) = care else { return found };
-    for Scanned { pack, records } in scanned {
-        for record in records.iter().filter(|record| record.key == *key) {
-            match care.read(pack, record) {
-                Ok(entry) => {
-                    let makes = stored_spec(&entry.meta).map(|spec| spec.to_string());
-                    let makes = makes.unwrap_or_else(|error| error.to_string());
-                    return Place::Kept { pack, record, makes };
-                }
-                Err(error) => found = Place::Damaged { pack, record, cause: error.to_string() },
+    for &(pack, record) in places.get(key).into_iter().flatten() {
+        match care.read(pack, record) {
+            Ok(entry) => {
+                let makes = stored_spec(&entry.meta).map(|spec| spec.to_string());
+                let makes = makes.unwrap_or_else(|error| error.to_string());
+                return Place::Kept { pack, record, makes };
             }
+            Err(error) => found = Place::Damaged { pack, record, cause: error.to_string() },
         }
     }
     found
