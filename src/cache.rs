@@ -4,6 +4,8 @@
 //! It knows nothing of pipelines and steps; what goes into a key and what an entry means is its
 //! caller's business.
 
+mod care;
+mod contents;
 mod disk;
 mod file;
 mod index;
@@ -12,8 +14,11 @@ mod packs;
 mod record;
 mod writer;
 
+pub use care::{Care, Cleared, Collected, Damage, Gc, PackFile, Record, Scanned, Verified};
 pub use disk::{DiskCache, Options};
 pub use memory::MemoryCache;
+
+use std::fmt;
 
 use crate::sample::Buffer;
 
@@ -24,6 +29,12 @@ pub struct Key(pub [u8; Key::LEN]);
 impl Key {
     /// Bytes of a key.
     pub const LEN: usize = 32;
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
 }
 
 /// Bytes of an entry's [`Meta`].

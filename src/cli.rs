@@ -3,8 +3,11 @@
 //! The only place that reads the environment, prints, and decides when to stop. Data goes to
 //! stdout, everything said about it to stderr.
 
+mod cache;
 mod check;
+mod contents;
 mod demo_data;
+mod explain;
 mod export;
 mod materialize;
 mod mount;
@@ -27,7 +30,7 @@ Exit codes:
   0    done
   1    could not be done: the source, the cache, the mount or the kernel is in the way
   2    the command line or the config is wrong
-  3    done, but some samples could not be made (they are listed)
+  3    done, but some samples could not be made, or records are damaged (they are listed)
   130  stopped by Ctrl-C; what was done so far is kept";
 
 const EXAMPLES: &str = "\
@@ -38,7 +41,9 @@ Examples:
   parbake materialize photos.toml                 fill the cache
   parbake mount photos.toml /mnt/photos           serve it: read /mnt/photos/**/*.npy
   parbake stats /mnt/photos                       what was served, and what it cost
-  parbake unmount /mnt/photos";
+  parbake unmount /mnt/photos
+  parbake explain photos.toml cat/1.jpg           what becomes of a file, and where it is kept
+  parbake cache status photos.toml                what the cache holds, and how much of the set";
 
 /// Serves a dataset as preprocessed sample files, from a cache at the best split of the pipeline
 #[derive(Parser)]
@@ -61,6 +66,8 @@ enum Command {
     Unmount(unmount::Unmount),
     Stats(stats::Stats),
     Export(export::Export),
+    Explain(explain::Explain),
+    Cache(cache::CacheArgs),
     DemoData(demo_data::DemoData),
     #[command(hide = true)]
     Watchdog(watchdog::Watchdog),
@@ -97,6 +104,8 @@ pub fn main() -> ExitCode {
         Command::Unmount(command) => command.run(),
         Command::Stats(command) => command.run(),
         Command::Export(command) => command.run(),
+        Command::Explain(command) => command.run(),
+        Command::Cache(command) => command.run(),
         Command::DemoData(command) => command.run(),
         Command::Watchdog(command) => command.run(),
     };

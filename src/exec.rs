@@ -231,6 +231,14 @@ impl Executor {
         self.source.read_at(path, offset, into)
     }
 
+    /// The key of the result of the offline steps; none if the plan keeps nothing.
+    pub fn key_of(&self, job: Job) -> Option<Key> {
+        match self.plans[job.plan].strategy.split {
+            Split::None => None,
+            Split::After(steps) => Some(self.key(job, steps)),
+        }
+    }
+
     fn pipeline(&self, job: Job) -> &Pipeline {
         &self.plans[job.plan].pipeline
     }

@@ -19,6 +19,7 @@ pub use handle::{Fh, Serving};
 pub use ino::Ino;
 pub use names::Naming;
 pub use read::To;
+pub use tree::{Shown, shown};
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;

@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
+use super::contents;
 use super::file::{Disk, OsDisk};
 use super::index::{Id, Index, Place};
 use super::packs::{Pack, Packs};
@@ -25,11 +26,11 @@ use super::{Cache, Entry, Key, Meta, Status};
 mod tests;
 
 /// The folder in the cache's path. Its number changes with the format.
-const FOLDER: &str = "parbake-v1";
+pub(super) const FOLDER: &str = "parbake-v1";
 
-const PACKS: &str = "packs";
+pub(super) const PACKS: &str = "packs";
 
-const TAG: &str = "CACHEDIR.TAG";
+pub(super) const TAG: &str = "CACHEDIR.TAG";
 
 /// Tells backup programs that the folder need not be kept; see <https://bford.info/cachedir/>.
 const TAG_TEXT: &str = "Signature: 8a477f597d28d172789f06886806bc55
@@ -57,6 +58,8 @@ pub struct Options {
 /// nothing else.
 pub struct DiskCache {
     disk: Arc<dyn Disk>,
+    /// All of the cache.
+    folder: PathBuf,
     index: Index,
     packs: Packs,
     writer: Mutex<Writer>,
@@ -112,6 +115,7 @@ impl DiskCache {
         let writer = Writer::new(Arc::clone(&disk), Room { limit, min_free }, tuning);
         Ok(DiskCache {
             disk,
+            folder,
             index,
             packs,
             writer: Mutex::new(writer),
@@ -121,6 +125,12 @@ impl DiskCache {
             said_full: AtomicBool::new(false),
             said_refused: AtomicBool::new(false),
         })
+    }
+
+    /// Leaves a text for people in the cache: what its user keeps there, and of what. As far as it
+    /// can be written; nothing depends on it.
+    pub fn leave_note(&self, text: &str) {
+        contents::leave(&*self.disk, &self.folder, text);
     }
 
     /// Where the key's record is said to be. If nowhere, other processes may have put it.
@@ -168,7 +178,8 @@ impl DiskCache {
                 return None;
             }
             self.index.remove(id, &place);
-            next = self.index.find(id);
+            // What is gone may be in another pack now: `gc` moves records.
+            next = self.find(id);
         }
     }
 

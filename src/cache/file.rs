@@ -4,10 +4,11 @@
 //! can stop or fail it at any operation.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::SystemTime;
 
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use nix::sys::statvfs::statvfs;
@@ -17,6 +18,8 @@ use nix::sys::uio::pwritev;
 pub(super) struct Listed {
     pub(super) name: OsString,
     pub(super) len: u64,
+    /// When it was last written.
+    pub(super) modified: SystemTime,
 }
 
 /// What can be done to a disk. Errors are the file system's.
@@ -30,11 +33,28 @@ pub(super) trait Disk: Send + Sync {
     /// Makes the file at `path` hold just these bytes.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
 
-    /// A new file, to be read and written; `AlreadyExists` if there is one of this name.
+    /// Gives a file another name, in place of what has that name; others see the one or the other.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Removes a folder that has nothing in it.
+    fn remove_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// A new file, to be read and written, claimed for this process as far as its file system
+    /// knows of locks; `AlreadyExists` if there is one of this name.
     fn create(&self, path: &Path) -> io::Result<File>;
 
     /// A file, to be read.
     fn open(&self, path: &Path) -> io::Result<File>;
+
+    /// Ends the claim of the one who created the file. Closing it does so too.
+    fn release(&self, file: &File);
+
+    /// Whether another opening of the file, in this process or another on this machine, has a
+    /// claim on it. Where the file system knows no locks, none has.
+    fn is_claimed(&self, file: &File) -> bool;
 
     /// Writes the parts one after another from `offset` on. After an error any of their bytes may
     /// have been written.
@@ -48,6 +68,9 @@ pub(super) trait Disk: Send + Sync {
 
     /// Bytes that may still be written where the folder is.
     fn free(&self, folder: &Path) -> io::Result<u64>;
+
+    /// Returns when what was written to the file (or the names in the folder) is on the disk.
+    fn sync(&self, file: &File) -> io::Result<()>;
 
     /// Writes the file's pages out and asks the kernel to forget them.
     fn forget(&self, file: &File) -> io::Result<()>;
@@ -67,7 +90,8 @@ impl Disk for OsDisk {
             let entry = entry?;
             match entry.metadata() {
                 Ok(about) if about.is_file() => {
-                    files.push(Listed { name: entry.file_name(), len: about.len() });
+                    let modified = about.modified()?;
+                    files.push(Listed { name: entry.file_name(), len: about.len(), modified });
                 }
                 Ok(_) => {}
                 Err(gone) if gone.kind() == io::ErrorKind::NotFound => {}
@@ -81,12 +105,46 @@ impl Disk for OsDisk {
         fs::write(path, bytes)
     }
 
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn remove_folder(&self, folder: &Path) -> io::Result<()> {
+        fs::remove_dir(folder)
+    }
+
     fn create(&self, path: &Path) -> io::Result<File> {
-        OpenOptions::new().read(true).write(true).create_new(true).open(path)
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        if let Err(error) = file.try_lock() {
+            log::debug!("cannot lock {}: {error}", path.display());
+        }
+        Ok(file)
     }
 
     fn open(&self, path: &Path) -> io::Result<File> {
         File::open(path)
+    }
+
+    fn release(&self, file: &File) {
+        if let Err(error) = file.unlock() {
+            log::debug!("cannot unlock a pack: {error}");
+        }
+    }
+
+    fn is_claimed(&self, file: &File) -> bool {
+        // A shared lock is all that a file which is open for reading gets on every file system.
+        match file.try_lock_shared() {
+            Ok(()) => {
+                self.release(file);
+                false
+            }
+            Err(TryLockError::WouldBlock) => true,
+            Err(TryLockError::Error(_)) => false,
+        }
     }
 
     fn append(&self, file: &File, mut offset: u64, parts: &[&[u8]]) -> io::Result<()> {
@@ -120,6 +178,10 @@ impl Disk for OsDisk {
     fn free(&self, folder: &Path) -> io::Result<u64> {
         let about = statvfs(folder)?;
         Ok(about.blocks_available() as u64 * about.fragment_size() as u64)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        file.sync_all()
     }
 
     fn forget(&self, file: &File) -> io::Result<()> {

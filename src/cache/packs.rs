@@ -20,7 +20,7 @@ use super::file::{Disk, Listed};
 use super::index::{Id, Index, Place};
 use super::record::{HEADER_LEN, Header, RawHeader, record_len};
 
-const SUFFIX: &str = ".pack";
+pub(super) const SUFFIX: &str = ".pack";
 
 /// The most packs that are kept open. A set of 256 GiB in full packs.
 const OPEN_PACKS: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
@@ -34,7 +34,7 @@ fn open_packs(files: Option<i64>) -> NonZeroUsize {
 }
 
 /// Threads that look through packs. They wait for the disk more than they compute.
-const SCANNERS: usize = 8;
+pub(super) const SCANNERS: usize = 8;
 
 /// Bytes that a scan reads at once: costs no more than a header alone, and has many of them where
 /// bodies are short.
@@ -43,7 +43,7 @@ const WINDOW: usize = 4096;
 /// One pack.
 pub(super) struct Pack {
     pub(super) number: u32,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Written by this process: its records are in the index as they are written.
     own: bool,
     /// Bytes from the start that are whole records; the next one starts here.
@@ -189,7 +189,7 @@ impl Packs {
         self.forget_gone(known, &listed, index);
 
         let mut grown = Vec::new();
-        for Listed { name, len } in listed {
+        for Listed { name, len, .. } in listed {
             if !name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()) {
                 continue;
             }
@@ -275,7 +275,7 @@ impl Packs {
 }
 
 /// Headers out of a file, several a read where they are near each other.
-struct Window<'a> {
+pub(super) struct Window<'a> {
     disk: &'a dyn Disk,
     file: &'a File,
     /// Bytes of the file.
@@ -285,12 +285,12 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    fn new(disk: &'a dyn Disk, file: &'a File, len: u64) -> Window<'a> {
+    pub(super) fn new(disk: &'a dyn Disk, file: &'a File, len: u64) -> Window<'a> {
         Window { disk, file, len, start: 0, bytes: Vec::new() }
     }
 
     /// The header at `at`, if a whole and right one is there.
-    fn header(&mut self, at: u64) -> io::Result<Option<Header>> {
+    pub(super) fn header(&mut self, at: u64) -> io::Result<Option<Header>> {
         if self.held(at).is_none() {
             let left = self.len.saturating_sub(at).min(WINDOW as u64);
             self.start = at;

@@ -53,7 +53,7 @@ pub(super) enum Refusal {
     /// The limit is reached.
     #[error(
         "the cache is full: {} are kept of at most {}, and the next record is of {}; \
-         raise `cache.limit` or delete packs that are no longer needed",
+         raise `cache.limit`, or drop what is no longer needed: `parbake cache gc`",
         Size(*.held), Size(*.limit), Size(*.record)
     )]
     Full { held: u64, limit: u64, record: u64 },
@@ -164,12 +164,19 @@ impl Writer {
         if let Err(error) = self.disk.append(&file, start, &parts) {
             if self.disk.truncate(&file, start).is_err() {
                 // What is left there can't be trusted to be gone; readers stop at it.
-                self.current = None;
+                self.leave();
             }
             return Err(error);
         }
         pack.set_end(start + record);
         Ok(place)
+    }
+
+    /// Writes no more to the current pack: others may clean it up.
+    fn leave(&mut self) {
+        if let Some((_, file)) = self.current.take() {
+            self.disk.release(&file);
+        }
     }
 
     /// The pack that the next record belongs in.
@@ -181,6 +188,7 @@ impl Writer {
                 return Ok((Arc::clone(pack), Arc::clone(file)));
             }
         }
+        self.leave();
         let (pack, file) = packs.create()?;
         self.current = Some((Arc::clone(&pack), Arc::clone(&file)));
         Ok((pack, file))
@@ -197,7 +205,7 @@ mod tests {
         assert_eq!(
             full.to_string(),
             "the cache is full: 1.5 GiB are kept of at most 2.0 GiB, and the next record is of \
-             600.0 MiB; raise `cache.limit` or delete packs that are no longer needed"
+             600.0 MiB; raise `cache.limit`, or drop what is no longer needed: `parbake cache gc`"
         );
         let error = nix::Error::ENOSPC.into();
         assert_eq!(

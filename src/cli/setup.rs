@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use nix::sys::signal::{SigSet, Signal};
 
-use super::ConfigArgs;
 use super::say::{Failure, talk};
+use super::{ConfigArgs, contents};
 use crate::cache::{Cache, DiskCache, Options};
 use crate::config::Config;
 use crate::exec::Executor;
@@ -32,10 +32,6 @@ impl Setup {
         let cache = match args.cache.clone().or(config.cache.path.take()) {
             Some(cache) => cache,
             None => default_cache()?,
-        };
-        let absolute = |path: &Path| {
-            std::path::absolute(path)
-                .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
         };
         let (source, cache) = (absolute(&source)?, absolute(&cache)?);
         config.source = Some(source.clone());
@@ -63,7 +59,16 @@ impl Setup {
             Failure::new(with_causes(&error))
                 .hint("name another folder: `[cache] path = …`, or `--cache DIR`")
         })?;
+        for text in self.contents() {
+            cache.leave_note(&text);
+        }
         Ok(Some(Arc::new(cache)))
+    }
+
+    /// What the plans keep in the cache, a text each.
+    pub(super) fn contents(&self) -> Vec<String> {
+        let plans = &self.config.plans;
+        plans.iter().filter_map(|plan| contents::text(&self.source, plan)).collect()
     }
 
     pub(super) fn executor(&self) -> Result<Executor, Failure> {
@@ -128,8 +133,14 @@ pub(super) fn no_match(source: &Path, globs: &str) -> Failure {
     )
 }
 
+/// A path from the root on.
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path)
+        .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+}
+
 /// The user's cache folder (XDG Base Directory Specification).
-fn default_cache() -> Result<PathBuf, Failure> {
+pub(super) fn default_cache() -> Result<PathBuf, Failure> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     absolute("XDG_CACHE_HOME")

@@ -1,6 +1,7 @@
 //! `parbake unmount`: takes a mount off its name.
 
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -43,12 +44,17 @@ impl Unmount {
 
 /// Whether a parbake mount, dead or alive, is on this very folder.
 pub(super) fn is_mounted(mountpoint: &Path) -> bool {
+    mounts().iter().any(|place| place == mountpoint)
+}
+
+/// Where parbake mounts are, dead or alive.
+pub(super) fn mounts() -> Vec<PathBuf> {
     let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    mounts.split(|byte| *byte == b'\n').any(|line| {
+    let place = |line: &[u8]| {
         // proc_pid_mountinfo(5): the mount point is the fifth field; type and device follow a field
         // that is a single hyphen.
         let mut fields = line.split(|byte| *byte == b' ');
-        let place = fields.nth(4).map(unescape);
+        let place = fields.nth(4).map(unescape)?;
         let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
         let ours = match (fields.next(), fields.next()) {
             // Mounted through the set-uid helper, the type says more than mounted by root.
@@ -56,8 +62,9 @@ pub(super) fn is_mounted(mountpoint: &Path) -> bool {
             (Some(b"fuse"), Some(device)) => device.starts_with(fuse::DEVICE.as_bytes()),
             _ => false,
         };
-        ours && place.as_deref() == Some(mountpoint.as_os_str().as_bytes())
-    })
+        ours.then(|| PathBuf::from(OsString::from_vec(place)))
+    };
+    mounts.split(|byte| *byte == b'\n').filter_map(place).collect()
 }
 
 /// Blanks, tabs, newlines and backslashes are written as a backslash and three octal digits.

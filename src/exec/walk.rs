@@ -32,14 +32,36 @@ impl Executor {
     /// # Errors
     /// If the root can't be listed. A folder below it that can't be is named in the log and left
     /// out.
-    pub fn walk(&self, mut found: impl FnMut(usize) -> bool) -> io::Result<Vec<Found>> {
+    pub fn walk(&self, found: impl FnMut(usize) -> bool) -> io::Result<Vec<Found>> {
+        self.walk_or(found, |folder, error| {
+            log::warn!("left out: {}: {error}", folder.display());
+            Ok(())
+        })
+    }
+
+    /// The same, where a folder that can't be listed is an error: for when what isn't found would
+    /// be thrown out.
+    ///
+    /// # Errors
+    /// If a folder can't be listed; the message names it.
+    pub fn walk_whole(&self, found: impl FnMut(usize) -> bool) -> io::Result<Vec<Found>> {
+        self.walk_or(found, |folder, error| {
+            Err(io::Error::new(error.kind(), format!("{}: {error}", folder.display())))
+        })
+    }
+
+    fn walk_or(
+        &self,
+        mut found: impl FnMut(usize) -> bool,
+        unlisted: impl Fn(&Path, io::Error) -> io::Result<()>,
+    ) -> io::Result<Vec<Found>> {
         let mut all = Vec::new();
         let mut folders = vec![PathBuf::new()];
         while let Some(folder) = folders.pop() {
             let entries = match self.source().list(&folder) {
                 Err(error) if folder == Path::new("") => return Err(error),
                 Err(error) => {
-                    log::warn!("left out: {}: {error}", folder.display());
+                    unlisted(&folder, error)?;
                     continue;
                 }
                 Ok(entries) => entries,

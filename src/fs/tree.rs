@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -228,7 +228,7 @@ impl Tree {
         // Under this stamp for the second time: what changes from now on will change it.
         let settled = seen.is_some();
         let read = Instant::now();
-        let entries = self.served(file == ROOT, &path)?;
+        let entries = served(&self.exec, self.naming, &path)?;
         let version = self.versions.fetch_add(1, Relaxed);
         let folder = Arc::new(Folder { version, stamp, read, settled, entries });
         let mut folders = self.folders.lock();
@@ -239,42 +239,68 @@ impl Tree {
         }
         Ok(folder)
     }
+}
 
-    fn served(&self, root: bool, path: &std::path::Path) -> Result<Vec<Served>, FsError> {
-        let mut found = self.exec.source().list(path)?;
-        if root && let Some(at) = found.iter().position(|entry| entry.name == control::FOLDER) {
-            log::warn!("the source has a `{}` of its own: it is not shown", control::FOLDER);
-            found.remove(at);
-        }
-        let plans: Vec<Option<usize>> = found
-            .iter()
-            .map(|entry| {
-                (!entry.folder).then(|| self.exec.plan_for(&path.join(&entry.name))).flatten()
-            })
-            .collect();
-        let extension = |plan: &Option<usize>| {
-            plan.map(|at| self.exec.plans()[at].pipeline.output().extension())
-        };
-        let wanted: Vec<_> = found
-            .iter()
-            .zip(&plans)
-            .map(|(entry, plan)| (entry.name.as_os_str(), extension(plan)))
-            .collect();
-        let names = served_names(&wanted, self.naming);
-        let mut entries: Vec<Served> = found
-            .into_iter()
-            .zip(plans)
-            .zip(names)
-            .map(|((entry, plan), name)| Served {
-                source: (entry.name != name).then_some(entry.name),
-                name,
-                folder: entry.folder,
-                plan,
-            })
-            .collect();
-        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(entries)
+/// What is served of a folder, sorted by served name.
+fn served(exec: &Executor, naming: Naming, path: &Path) -> std::io::Result<Vec<Served>> {
+    let root = path.as_os_str().is_empty();
+    let mut found = exec.source().list(path)?;
+    if root && let Some(at) = found.iter().position(|entry| entry.name == control::FOLDER) {
+        log::warn!("the source has a `{}` of its own: it is not shown", control::FOLDER);
+        found.remove(at);
     }
+    let plans: Vec<Option<usize>> = found
+        .iter()
+        .map(|entry| (!entry.folder).then(|| exec.plan_for(&path.join(&entry.name))).flatten())
+        .collect();
+    let extension =
+        |plan: &Option<usize>| plan.map(|at| exec.plans()[at].pipeline.output().extension());
+    let wanted: Vec<_> = found
+        .iter()
+        .zip(&plans)
+        .map(|(entry, plan)| (entry.name.as_os_str(), extension(plan)))
+        .collect();
+    let names = served_names(&wanted, naming);
+    let mut entries: Vec<Served> = found
+        .into_iter()
+        .zip(plans)
+        .zip(names)
+        .map(|((entry, plan), name)| Served {
+            source: (entry.name != name).then_some(entry.name),
+            name,
+            folder: entry.folder,
+            plan,
+        })
+        .collect();
+    entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    Ok(entries)
+}
+
+/// A name of the source, and the one that it is served under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The name in the source.
+    pub source: OsString,
+    /// The name in a mount.
+    pub served: OsString,
+    /// Whether it is a folder.
+    pub folder: bool,
+    /// Which plan is for it, by its place; none if it is served as it is.
+    pub plan: Option<usize>,
+}
+
+/// What a mount would show of a folder of the source, sorted by served name.
+///
+/// # Errors
+/// If it isn't a readable folder of the source.
+pub fn shown(exec: &Executor, naming: Naming, folder: &Path) -> std::io::Result<Vec<Shown>> {
+    let shown = |entry: Served| Shown {
+        source: entry.source().to_owned(),
+        served: entry.name,
+        folder: entry.folder,
+        plan: entry.plan,
+    };
+    Ok(served(exec, naming, folder)?.into_iter().map(shown).collect())
 }
 
 fn same_content(a: &Kind, b: &Kind) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! docs/FORMAT.md tells what goes into a key, in which order.
 
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -31,6 +32,12 @@ impl PrefixDigest {
         fields.add(&step.version.to_le_bytes());
         fields.add(step.parameters.as_bytes());
         PrefixDigest(fields.digest())
+    }
+}
+
+impl fmt::Display for PrefixDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What parbake promises, tested from outside.
 
 mod cache;
+mod care;
 mod cmd;
 mod docs;
 mod layers;

@@ -5,6 +5,7 @@
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod bed;
+mod care;
 mod corpus;
 mod export;
 mod kills;

@@ -1,5 +1,6 @@
 //! What only the inside can arrange: small packs, no waiting, disks that stop or fail.
 
+mod care;
 mod faulty;
 mod full;
 mod sweep;

@@ -88,6 +88,21 @@ impl Disk for Faulty {
         }
     }
 
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.hit_whole()?;
+        OsDisk.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.hit_whole()?;
+        OsDisk.remove(path)
+    }
+
+    fn remove_folder(&self, folder: &Path) -> io::Result<()> {
+        self.hit_whole()?;
+        OsDisk.remove_folder(folder)
+    }
+
     fn create(&self, path: &Path) -> io::Result<File> {
         self.hit_whole()?;
         OsDisk.create(path)
@@ -95,6 +110,14 @@ impl Disk for Faulty {
 
     fn open(&self, path: &Path) -> io::Result<File> {
         OsDisk.open(path)
+    }
+
+    fn release(&self, file: &File) {
+        OsDisk.release(file);
+    }
+
+    fn is_claimed(&self, file: &File) -> bool {
+        OsDisk.is_claimed(file)
     }
 
     fn append(&self, file: &File, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
@@ -120,6 +143,11 @@ impl Disk for Faulty {
 
     fn free(&self, folder: &Path) -> io::Result<u64> {
         self.free.lock().map_or_else(|| OsDisk.free(folder), Ok)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        self.hit_whole()?;
+        OsDisk.sync(file)
     }
 
     fn forget(&self, file: &File) -> io::Result<()> {
