@@ -32,15 +32,19 @@ fn a_mount_that_is_killed_while_it_fills_the_cache_goes_on_where_it_was() {
                 scope.spawn(|| {
                     while !killed.load(SeqCst) {
                         let n = next.fetch_add(1, SeqCst);
+                        // A quick machine leaves some for the next round.
+                        if n >= first + SOURCES / 4 {
+                            break;
+                        }
                         if std::fs::read(mountpoint.join(format!("{n}.npy"))).is_err() {
-                            assert!(killed.load(SeqCst) || n >= SOURCES, "{n} can't be read");
+                            assert!(killed.load(SeqCst), "{n} can't be read");
                             break;
                         }
                         done.lock().insert(n);
                     }
                 });
             }
-            wait_for("some to be read", DEADLINE, || next.load(SeqCst) >= first + 12);
+            wait_for("some to be read", DEADLINE, || next.load(SeqCst) >= first + SOURCES / 5);
             killed.store(true, SeqCst);
             bed.kill();
         });
