@@ -38,8 +38,9 @@ pub struct Estimate {
 /// Of strategies that are slower than the fastest by no more than this share, the one that stores
 /// least for each sample a second is best.
 ///
-/// Two runs of one strategy differ by half of it on a quiet machine. The other half is for what
-/// isn't measured because it is the same for all: the kernel's messages and the reader's own work.
+/// A judgement, not a measurement. Some of it is what two runs of one strategy differ by; the rest
+/// is for what isn't measured because it is the same for all: the kernel's messages and the
+/// reader's own work.
 /// Where these take as long as the making, a lead of a tenth is one of a twentieth to who reads,
 /// and it would be paid for in storage for good: float32 is four times the bytes of uint8.
 const AS_FAST: f64 = 0.10;
