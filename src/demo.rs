@@ -3,8 +3,8 @@
 //! What has to be like photos is what decoding costs, for that is what a cache saves. Matched to
 //! 288 ImageNet photos of at most 520 pixels, decoded by libjpeg-turbo on one core: the bits per
 //! pixel of all photos (5.16 against 5.15; 4:4:4 only, 1.06 as many), the time to decode a
-//! megapixel (1.05 to 1.15 times as long, by turns on a busy machine), 76 % 4:4:4 at quality 96,
-//! 20 % 4:2:0, a few grey, and the power spectrum of the luma within a factor of 3 at all scales.
+//! megapixel (1.05 to 1.15 times as long, 1.2 for 4:4:4 only; by hand, by turns on a busy machine),
+//! 76 % 4:4:4 at quality 96, 20 % 4:2:0, a few grey, and the power spectrum of the luma within a factor of 3 at all scales.
 //!
 //! It knows nothing of pipelines, caches or mounts, and shows no real thing: nobody should train a
 //! model on it.
