@@ -4,6 +4,7 @@
 //! served. Nothing here knows served names, inodes, the kernel or that there is a config file.
 
 mod error;
+mod fused;
 mod meter;
 mod online;
 mod step;
@@ -67,8 +68,9 @@ pub struct Executor {
     bad: BadSamples,
     /// Keys in the making: one making at a time per key, the others wait for it.
     making: Mutex<HashMap<Key, Arc<Mutex<()>>>>,
-    /// Whether online steps are run in no other order than that of the pipeline.
+    /// Whether online steps are run one by one, in no other order than that of the pipeline.
     as_written: bool,
+    tables: fused::Tables,
 }
 
 /// What [`Executor::materialize`] did.
@@ -100,11 +102,12 @@ impl Executor {
             bad: BadSamples::default(),
             making: Mutex::default(),
             as_written: false,
+            tables: fused::Tables::default(),
         }
     }
 
-    /// The same, running online steps in the very order of the pipeline: what the order that is
-    /// used otherwise is held to, bit for bit.
+    /// The same, running online steps one by one, in the very order of the pipeline: what all that
+    /// is done otherwise is held to, bit for bit.
     #[must_use]
     pub fn as_written(self) -> Executor {
         Executor { as_written: true, ..self }

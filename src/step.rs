@@ -14,6 +14,7 @@ use std::fmt;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
 
+use self::image::Part;
 use crate::draw::Draw;
 use crate::sample::{Sample, Spec, TooLarge};
 
@@ -49,6 +50,14 @@ pub trait Map: Send + Sync + fmt::Debug {
         Reach::Whole
     }
 
+    /// What it does to a picture of this spec, told in parts that can be done together with those
+    /// of its neighbours. `None` if it can't be told so, or the spec isn't exact enough.
+    ///
+    /// Promise, tested for every step: doing the parts makes what `map` makes, bit for bit.
+    fn parts(&self, _input: &Spec) -> Option<Vec<Part>> {
+        None
+    }
+
     /// The exact spec of what `map` would make of a source file, told from its first bytes, or
     /// `None` if they don't tell. Only steps that decode raw bytes know.
     fn probe(&self, _head: &[u8]) -> Option<Spec> {
@@ -69,6 +78,11 @@ pub trait RandomMap: Send + Sync + fmt::Debug {
     /// How far it reaches, for inputs of this spec.
     fn reach(&self, _input: &Spec) -> Reach {
         Reach::Whole
+    }
+
+    /// As [`Map::parts`], with the numbers of `draw`.
+    fn parts(&self, _input: &Spec, _draw: &mut Draw) -> Option<Vec<Part>> {
+        None
     }
 
     /// Makes it, with the numbers of `draw` and no others.

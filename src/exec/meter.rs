@@ -125,6 +125,13 @@ impl Meter {
         self.time_result(tally, || work().ok_or(())).ok()
     }
 
+    /// A step was done that had no work of its own.
+    pub(super) fn count_step(&self, plan: usize, at: usize, bytes: usize) {
+        let counter = &self.steps[plan][at];
+        counter.count.fetch_add(1, Relaxed);
+        counter.bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
     pub(super) fn time_step<E>(
         &self,
         plan: usize,

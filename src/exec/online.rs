@@ -22,6 +22,12 @@ impl Executor {
         let pipeline = self.pipeline(job);
         let mut left: Vec<usize> = (steps..pipeline.len()).collect();
         while !left.is_empty() {
+            let fused = (!self.as_written).then(|| self.fused(job, &left, &sample, epoch));
+            if let Some(fused) = fused.flatten() {
+                sample = self.run_fused(job, &fused, sample)?;
+                left = fused.after;
+                continue;
+            }
             let at = left.remove(self.first(pipeline, &left, &sample.spec()));
             let fixed = pipeline.fixed().len();
             sample = if at < fixed {
@@ -37,7 +43,7 @@ impl Executor {
 
     /// Which of the steps that are left comes first: the first that only moves pixels, if all
     /// before it treat each by itself and it can take the sample as it is; else the first.
-    fn first(&self, pipeline: &Pipeline, left: &[usize], spec: &Spec) -> usize {
+    pub(super) fn first(&self, pipeline: &Pipeline, left: &[usize], spec: &Spec) -> usize {
         if self.as_written {
             return 0;
         }

@@ -36,13 +36,15 @@ impl Executor {
     ) -> Result<Sample, StepError> {
         match &step.kind {
             Kind::Fixed(map) => map.map(sample),
-            Kind::Random(map) => {
-                // Samples whose paths differ in the extension alone share their draws.
-                let group = job.path.with_extension("");
-                let group = group.as_os_str().as_bytes();
-                map.random_map(sample, &mut Draw::new(self.seed, epoch, group, at as u32 + 1))
-            }
+            Kind::Random(map) => map.random_map(sample, &mut self.draw(job, at, epoch)),
         }
+    }
+
+    /// The random numbers of a step.
+    pub(super) fn draw(&self, job: Job, at: usize, epoch: u64) -> Draw {
+        // Samples whose paths differ in the extension alone share their draws.
+        let group = job.path.with_extension("");
+        Draw::new(self.seed, epoch, group.as_os_str().as_bytes(), at as u32 + 1)
     }
 }
 

@@ -8,6 +8,7 @@ mod golden;
 
 use parbake::draw::Draw;
 use parbake::sample::{Array, Buffer, Dim, Dtype, Layout, Sample, Spec};
+use parbake::step::image::{Run, Table, Worker};
 use parbake::step::{self, Kind, Step, StepError};
 use serde_json::json;
 
@@ -154,6 +155,64 @@ fn every_step_makes_what_its_spec_promises() {
         }
         assert!(made > 20, "{name} made only {made} samples");
     }
+}
+
+/// Runs the work of each step as it is.
+struct Plain;
+
+impl Worker for Plain {
+    type Error = StepError;
+
+    fn work(
+        &mut self,
+        _: usize,
+        work: impl FnOnce() -> Result<Sample, StepError>,
+    ) -> Result<Sample, StepError> {
+        work()
+    }
+
+    fn no_work(&mut self, _: usize, _: usize) {}
+}
+
+#[test]
+fn the_parts_that_a_step_tells_make_what_the_step_makes() {
+    let mut told = 0;
+    for name in step::NAMES {
+        let mut noise = Noise::new(name);
+        for (step, round) in
+            variants(name).into_iter().flat_map(|p| (0..60).map(move |n| (p.clone(), n)))
+        {
+            let step = build(name, step);
+            let files = fixtures();
+            let (input, spec) = match (*name, &step.kind) {
+                ("decode_image", Kind::Fixed(map)) => {
+                    let bytes = &files[round % files.len()].bytes;
+                    let Some(spec) = map.probe(bytes) else { continue };
+                    (Sample::Bytes(Buffer::copy_of(bytes)), spec)
+                }
+                _ => {
+                    let array = noise.array();
+                    let spec = Spec::Array(array.spec());
+                    (Sample::Array(array), spec)
+                }
+            };
+            let mut draw = Draw::new(1, round as u64, b"group", 1);
+            let parts = match &step.kind {
+                Kind::Fixed(map) => map.parts(&input.spec()),
+                Kind::Random(map) => map.parts(&input.spec(), &mut draw),
+            };
+            let Some((mut run, parts)) = Run::new(&spec).zip(parts) else { continue };
+            assert!(run.add(0, parts), "{step:?}");
+            let table = (!run.values().is_empty()).then(|| {
+                let ramp = self::run(&step, Table::ramp(run.channels()).unwrap(), 0).unwrap();
+                Table::of(ramp).unwrap()
+            });
+            let together = run.planned().unwrap().run(input.clone(), table.as_ref(), &mut Plain);
+            assert!(same(&together, &self::run(&step, input, round as u64)), "{step:?}");
+            told += 1;
+        }
+    }
+    assert!(told > 300, "{told}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use half::f16;
 use serde::{Deserialize, Serialize};
 
-use super::{array_for, array_in, array_of};
+use super::{Part, array_for, array_in, array_of};
 use crate::sample::{Array, ArraySpec, Dtype, Element, Sample, Spec};
 use crate::step::{Map, Named, Reach, StepError, Unfit};
 
@@ -34,6 +34,10 @@ impl Map for Cast {
 
     fn reach(&self, _input: &Spec) -> Reach {
         Reach::Pixel
+    }
+
+    fn parts(&self, input: &Spec) -> Option<Vec<Part>> {
+        self.spec(input).is_ok().then(|| vec![Part::Values])
     }
 
     fn map(&self, input: Sample) -> Result<Sample, StepError> {

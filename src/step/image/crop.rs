@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Picture, Side, Size, array_in, array_of_bytes};
+use super::fusion::small_picture;
+use super::{Part, Picture, Side, Size, Window, array_in, array_of_bytes};
 use crate::draw::Draw;
 use crate::sample::{Array, Dim, Layout, Sample, Spec};
 use crate::step::{Map, Named, RandomMap, Reach, StepError, Unfit};
@@ -62,6 +63,14 @@ impl Map for CenterCrop {
         }
     }
 
+    fn parts(&self, input: &Spec) -> Option<Vec<Part>> {
+        let (height, width) = small_picture(input)?;
+        let rows = middle(height, self.size.height.get());
+        let columns = middle(width, self.size.width.get());
+        let inside = rows.len == self.size.height.get() && columns.len == self.size.width.get();
+        inside.then(|| vec![Part::Crop(Window { rows: rows.taken(), columns: columns.taken() })])
+    }
+
     fn map(&self, input: Sample) -> Result<Sample, StepError> {
         let output = self.spec(&input.spec())?;
         let picture = array_in(input)?;
@@ -91,18 +100,32 @@ impl RandomMap for RandomCrop {
         Reach::Place
     }
 
+    fn parts(&self, input: &Spec, draw: &mut Draw) -> Option<Vec<Part>> {
+        let (height, width) = small_picture(input)?;
+        self.spec(input).ok()?;
+        let (rows, columns) = self.choose(height, width, draw);
+        Some(vec![Part::Crop(Window { rows: rows.taken(), columns: columns.taken() })])
+    }
+
     fn random_map(&self, input: Sample, draw: &mut Draw) -> Result<Sample, StepError> {
         let output = self.spec(&input.spec())?;
         let picture = array_in(input)?;
+        let (height, width, _) = picture.picture().unwrap_or_default();
+        let (rows, columns) = self.choose(height, width, draw);
+        crop(&picture, &output, |_| rows, |_| columns)
+    }
+}
+
+impl RandomCrop {
+    /// Where it lies: rows, then columns.
+    fn choose(&self, height: usize, width: usize, draw: &mut Draw) -> (Placed, Placed) {
         let mut anywhere = |side: usize, crop: usize| {
             let free = side.saturating_sub(crop) as u64;
             let start = draw.below(free + 1) as usize;
             Placed { skip: start, pad: 0, len: crop }
         };
-        let (height, width, _) = picture.picture().unwrap_or_default();
         let rows = anywhere(height, self.size.height.get());
-        let columns = anywhere(width, self.size.width.get());
-        crop(&picture, &output, |_| rows, |_| columns)
+        (rows, anywhere(width, self.size.width.get()))
     }
 }
 
@@ -118,6 +141,13 @@ struct Placed {
     skip: usize,
     pad: usize,
     len: usize,
+}
+
+impl Placed {
+    /// What it takes of the picture.
+    fn taken(self) -> Range<usize> {
+        self.skip..self.skip + self.len
+    }
 }
 
 /// torchvision's rule for one axis of a centre crop.

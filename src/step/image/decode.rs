@@ -14,6 +14,7 @@ use image::ImageFormat;
 use serde::{Deserialize, Serialize};
 
 use super::size::OutOfRange;
+use super::{Part, Window, array_in};
 use crate::sample::{Array, ArraySpec, Dim, Dtype, Layout, MAX_SAMPLE_BYTES, Sample, Spec};
 use crate::step::{Map, Named, StepError, Unfit};
 
@@ -93,6 +94,37 @@ impl From<MaxPixels> for u64 {
 }
 
 impl DecodeImage {
+    /// The picture of a file, or a part of it that has at least the rows and columns of `needed`,
+    /// and the row and column where that part lies. The whole is of `size` (height, width).
+    ///
+    /// # Errors
+    /// As [`map`](Map::map)'s; but damage that no pixel of `needed` depends on may go unnoticed.
+    pub(super) fn part(
+        &self,
+        bytes: &[u8],
+        size: (usize, usize),
+        needed: &Window,
+    ) -> Result<(Array, (usize, usize)), StepError> {
+        let _ = needed;
+        let picture = array_in(self.decode(bytes)?)?;
+        match picture.picture() {
+            Some((height, width, _)) if (height, width) == size => Ok((picture, (0, 0))),
+            _ => {
+                Err(StepError::Unfit("the header claims another size than the pixels have".into()))
+            }
+        }
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<Sample, StepError> {
+        match Format::of(bytes) {
+            Some(Format::Jpeg) => jpeg::decode(self, bytes),
+            Some(Format::Png) => png::decode(self, bytes),
+            Some(Format::Gif) => gif::decode(self, bytes),
+            Some(Format::Other(name, format)) => other::decode(self, bytes, name, format),
+            None => Err(StepError::Unsupported(unknown(bytes))),
+        }
+    }
+
     /// The spec of a decoded picture of this size.
     fn spec_of(&self, height: Dim, width: Dim) -> Spec {
         let channels = Dim::Is(self.mode.channels());
@@ -149,17 +181,15 @@ impl Map for DecodeImage {
         }
     }
 
+    fn parts(&self, input: &Spec) -> Option<Vec<Part>> {
+        matches!(input, Spec::Bytes).then(|| vec![Part::Decode(self.clone())])
+    }
+
     fn map(&self, input: Sample) -> Result<Sample, StepError> {
         let Sample::Bytes(bytes) = input else {
             return Err(StepError::Unfit("needs the bytes of a file".to_owned()));
         };
-        match Format::of(&bytes) {
-            Some(Format::Jpeg) => jpeg::decode(self, &bytes),
-            Some(Format::Png) => png::decode(self, &bytes),
-            Some(Format::Gif) => gif::decode(self, &bytes),
-            Some(Format::Other(name, format)) => other::decode(self, &bytes, name, format),
-            None => Err(StepError::Unsupported(unknown(&bytes))),
-        }
+        self.decode(&bytes)
     }
 
     fn probe(&self, head: &[u8]) -> Option<Spec> {

@@ -4,8 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::fusion::small_picture;
 use super::size::OutOfRange;
-use super::{Picture, array_in, array_of_bytes};
+use super::{Part, Picture, Window, array_in, array_of_bytes};
 use crate::draw::Draw;
 use crate::sample::{Layout, Sample, Spec};
 use crate::step::{Named, RandomMap, Reach, StepError, Unfit};
@@ -60,6 +61,12 @@ impl RandomMap for RandomHorizontalFlip {
         Reach::Place
     }
 
+    fn parts(&self, input: &Spec, draw: &mut Draw) -> Option<Vec<Part>> {
+        let (height, width) = small_picture(input)?;
+        let flipped = draw.chance(self.p.0);
+        Some(vec![if flipped { Part::Mirror } else { Part::Crop(Window::whole(height, width)) }])
+    }
+
     fn random_map(&self, input: Sample, draw: &mut Draw) -> Result<Sample, StepError> {
         let output = self.spec(&input.spec())?;
         if !draw.chance(self.p.0) {
@@ -72,12 +79,15 @@ impl RandomMap for RandomHorizontalFlip {
             Layout::Chw => element,
             Layout::Hwc | Layout::Plain => channels * element,
         };
-        array_of_bytes(&output, |bytes| {
-            let rows = picture.data().chunks_exact(width * pixel);
-            for (source, target) in rows.zip(bytes.chunks_exact_mut(width * pixel)) {
-                mirror(source, target, pixel);
-            }
-        })
+        array_of_bytes(&output, |bytes| mirrored(picture.data(), bytes, width, pixel))
+    }
+}
+
+/// Exchanges left and right of a picture whose pixels are of `pixel` bytes.
+pub(super) fn mirrored(source: &[u8], target: &mut [u8], width: usize, pixel: usize) {
+    let rows = source.chunks_exact(width * pixel);
+    for (source, target) in rows.zip(target.chunks_exact_mut(width * pixel)) {
+        mirror(source, target, pixel);
     }
 }
 

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Picture, array_in, array_of_bytes};
+use super::{Part, Picture, array_in, array_of_bytes};
 use crate::sample::{Layout, Sample, Spec};
 use crate::step::{Map, Named, Reach, StepError, Unfit};
 
@@ -30,6 +30,10 @@ impl Map for ToChw {
 
     fn reach(&self, _input: &Spec) -> Reach {
         Reach::Pixel
+    }
+
+    fn parts(&self, input: &Spec) -> Option<Vec<Part>> {
+        self.spec(input).is_ok().then(|| vec![Part::ChannelsFirst])
     }
 
     fn map(&self, input: Sample) -> Result<Sample, StepError> {

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Picture, array_for, array_in, wrong_dtype};
+use super::{Part, Picture, array_for, array_in, wrong_dtype};
 use crate::sample::{Dim, Dtype, Layout, Sample, Spec};
 use crate::step::{Map, Named, Reach, StepError, Unfit};
 
@@ -129,6 +129,10 @@ impl Map for Normalize {
 
     fn reach(&self, _input: &Spec) -> Reach {
         Reach::Pixel
+    }
+
+    fn parts(&self, input: &Spec) -> Option<Vec<Part>> {
+        self.spec(input).is_ok().then(|| vec![Part::Values])
     }
 
     fn map(&self, input: Sample) -> Result<Sample, StepError> {

@@ -5,10 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::resample::{Source, Window, resample};
+use super::fusion::small_picture;
+use super::resample::{Source, resample};
 use super::resize::resizable;
 use super::size::OutOfRange;
-use super::{Filter, Size, array_in};
+use super::{Filter, Part, Size, Window, array_in};
 use crate::draw::Draw;
 use crate::sample::{Sample, Spec};
 use crate::step::{Named, RandomMap, StepError, Unfit};
@@ -96,17 +97,8 @@ impl From<Ratio> for [f64; 2] {
 /// Rectangles tried before the one in the middle is taken; torchvision's number.
 const TRIES: usize = 10;
 
-/// A rectangle of a picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rectangle {
-    top: usize,
-    left: usize,
-    height: usize,
-    width: usize,
-}
-
 impl RandomResizedCrop {
-    fn choose(&self, height: usize, width: usize, draw: &mut Draw) -> Rectangle {
+    fn choose(&self, height: usize, width: usize, draw: &mut Draw) -> Window {
         let area = height as f64 * width as f64;
         let Scale([smallest, largest]) = self.scale;
         let Ratio([narrowest, widest]) = self.ratio;
@@ -118,7 +110,7 @@ impl RandomResizedCrop {
             if (1..=width).contains(&w) && (1..=height).contains(&h) {
                 let top = draw.below((height - h) as u64 + 1) as usize;
                 let left = draw.below((width - w) as u64 + 1) as usize;
-                return Rectangle { top, left, height: h, width: w };
+                return Window { rows: top..top + h, columns: left..left + w };
             }
         }
         let shape = width as f64 / height as f64;
@@ -130,7 +122,8 @@ impl RandomResizedCrop {
             (height, width)
         };
         let (h, w) = (h.clamp(1, height), w.clamp(1, width));
-        Rectangle { top: (height - h) / 2, left: (width - w) / 2, height: h, width: w }
+        let (top, left) = ((height - h) / 2, (width - w) / 2);
+        Window { rows: top..top + h, columns: left..left + w }
     }
 }
 
@@ -146,16 +139,21 @@ impl RandomMap for RandomResizedCrop {
         Ok(picture.spec())
     }
 
+    fn parts(&self, input: &Spec, draw: &mut Draw) -> Option<Vec<Part>> {
+        let (height, width) = small_picture(input)?;
+        let size = (self.size.height.get(), self.size.width.get());
+        let chosen = self.choose(height, width, draw);
+        Some(vec![Part::Crop(chosen), Part::Resize { size, filter: self.filter }])
+    }
+
     fn random_map(&self, input: Sample, draw: &mut Draw) -> Result<Sample, StepError> {
         let output = self.spec(&input.spec())?;
         let picture = array_in(input)?;
         let (height, width, _) = picture.picture().unwrap_or_default();
         let chosen = self.choose(height, width, draw);
-        let rows = chosen.top..chosen.top + chosen.height;
-        let columns = chosen.left..chosen.left + chosen.width;
-        let source = Source { picture: &picture, rows, columns };
         let (height, width) = (self.size.height.get(), self.size.width.get());
-        resample(source, (height, width), self.filter, Window::whole(height, width), &output)
+        let (source, window) = (Source::cut(&picture, chosen), Window::whole(height, width));
+        resample(source, (height, width), self.filter, &window, &output)
     }
 }
 
@@ -173,9 +171,9 @@ mod tests {
         for epoch in 0..2000 {
             let mut draw = Draw::new(3, epoch, b"p", 2);
             let r = step.choose(300, 400, &mut draw);
-            assert!(r.top + r.height <= 300 && r.left + r.width <= 400, "{r:?}");
-            let part = (r.height * r.width) as f64 / 120_000.0;
-            let shape = r.width as f64 / r.height as f64;
+            assert!(r.rows.end <= 300 && r.columns.end <= 400, "{r:?}");
+            let part = (r.height() * r.width()) as f64 / 120_000.0;
+            let shape = r.width() as f64 / r.height() as f64;
             assert!((0.078..=1.0).contains(&part) && (0.74..1.35).contains(&shape), "{r:?}");
         }
     }
@@ -185,11 +183,11 @@ mod tests {
         let step = step(r#"{"size": [8, 8], "scale": [1, 1]}"#);
         let mut draw = Draw::new(0, 0, b"", 1);
         let narrow = step.choose(100, 10, &mut draw);
-        assert_eq!(narrow, Rectangle { top: 43, left: 0, height: 13, width: 10 });
+        assert_eq!(narrow, Window { rows: 43..56, columns: 0..10 });
         let wide = step.choose(10, 100, &mut draw);
-        assert_eq!(wide, Rectangle { top: 0, left: 43, height: 10, width: 13 });
+        assert_eq!(wide, Window { rows: 0..10, columns: 43..56 });
         let extreme = RandomResizedCrop { ratio: Ratio([1000.0, 1000.0]), ..step };
-        assert_eq!(extreme.choose(2, 1, &mut draw).height, 1);
+        assert_eq!(extreme.choose(2, 1, &mut draw).height(), 1);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! Two passes, one along each axis, each a weighted sum of neighbours. Only what a window of the
 //! output needs is computed, so a crop after a resize costs no more than its own pixels.
 //!
+//! Nor need more of the source be at hand than that window looks at.
+//!
 //! It knows no parameters and no randomness. The weights are `weights.rs`'s, the sums
 //! `kernel.rs`'s.
 
@@ -19,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use self::kernel::Kernel;
 use self::weights::Table;
-use super::array_for;
+use super::{Window, array_for};
 use crate::sample::{Array, Dtype, Layout, Sample, Spec};
 use crate::step::StepError;
 
@@ -45,34 +47,46 @@ pub enum Filter {
     Lanczos,
 }
 
-/// A rectangle of an HWC picture; it lies inside.
+/// The picture that is resampled: `whole`, of which only a part need be at hand.
 #[derive(Clone, Debug)]
 pub(super) struct Source<'a> {
+    /// HWC; all that is at hand is a rectangle of it.
     pub(super) picture: &'a Array,
-    pub(super) rows: Range<usize>,
-    pub(super) columns: Range<usize>,
+    /// That rectangle, in `picture`.
+    pub(super) at_hand: Window,
+    /// The row and column of the whole where the rectangle lies.
+    pub(super) origin: (usize, usize),
+    /// Height and width of the whole.
+    pub(super) whole: (usize, usize),
 }
 
-/// The part of the output that is wanted.
-#[derive(Clone, Debug)]
-pub(super) struct Window {
-    pub(super) rows: Range<usize>,
-    pub(super) columns: Range<usize>,
+impl<'a> Source<'a> {
+    /// A rectangle of a picture as if it were the whole of one.
+    pub(super) fn cut(picture: &'a Array, rectangle: Window) -> Source<'a> {
+        let whole = (rectangle.height(), rectangle.width());
+        Source { picture, at_hand: rectangle, origin: (0, 0), whole }
+    }
 }
 
-impl Window {
-    /// All of an output.
-    pub(super) fn whole(height: usize, width: usize) -> Window {
-        Window { rows: 0..height, columns: 0..width }
-    }
-
-    fn height(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn width(&self) -> usize {
-        self.columns.len()
-    }
+/// What of a source of `whole` (height, width) is looked at for a window of it resampled to `size`.
+///
+/// # Errors
+/// As [`resample`]'s.
+pub(super) fn looked_at(
+    whole: (usize, usize),
+    size: (usize, usize),
+    filter: Filter,
+    window: &Window,
+) -> Result<Window, StepError> {
+    let along = |from: usize, to: usize, wanted: &Range<usize>| match filter {
+        _ if from == to => Ok(wanted.clone()),
+        Filter::Nearest => Ok(nearest::sources(from, to, wanted)),
+        filter => Table::<i32>::new(filter, from, to).map(|table| table.sources(wanted)),
+    };
+    Ok(Window {
+        rows: along(whole.0, size.0, &window.rows)?,
+        columns: along(whole.1, size.1, &window.columns)?,
+    })
 }
 
 /// Rows of pixels whose elements are `T`, a `stride` of elements apart.
@@ -96,32 +110,59 @@ impl<'a, T> Plane<'a, T> {
     }
 }
 
+/// A plane that is part of a larger one.
+#[derive(Debug)]
+struct Part<'a, T> {
+    plane: Plane<'a, T>,
+    top: usize,
+    left: usize,
+    /// Height and width of the larger one.
+    whole: (usize, usize),
+}
+
+impl<'a, T: Copy> Part<'a, T> {
+    /// Rows and columns of the larger one; they are at hand.
+    fn cut(&self, rows: &Range<usize>, columns: &Range<usize>) -> Plane<'a, T> {
+        let (rows, columns) = (self.rows(rows), self.columns(columns));
+        self.plane.cut(rows, columns)
+    }
+
+    fn rows(&self, rows: &Range<usize>) -> Range<usize> {
+        rows.start - self.top..rows.end - self.top
+    }
+
+    fn columns(&self, columns: &Range<usize>) -> Range<usize> {
+        columns.start - self.left..columns.end - self.left
+    }
+}
+
 /// Resamples `source` to `size` (height, width) and makes the part of it that `window` wants.
-/// `output` is the spec of that part: of the same element type and channels as the source.
+/// `output` is the spec of that part: of the same element type and channels as the source. What
+/// [`looked_at`] says must be at hand.
 pub(super) fn resample(
     source: Source,
     size: (usize, usize),
     filter: Filter,
-    window: Window,
+    window: &Window,
     output: &Spec,
 ) -> Result<Sample, StepError> {
     let mut out = array_for(output)?;
     match source.picture.dtype() {
         Dtype::Uint8 => {
-            let (plane, target) = planes::<u8>(&source, &mut out)?;
-            let unchanged = size == (plane.height, plane.width);
-            if alpha::has_alpha(plane.channels) && filter != Filter::Nearest && !unchanged {
-                let premultiplied = alpha::premultiplied(plane)?;
-                let flat = whole_of(&premultiplied, plane)?;
-                transform(flat, size, filter, &window, target)?;
+            let (part, target) = planes::<u8>(&source, &mut out)?;
+            let unchanged = size == part.whole;
+            if alpha::has_alpha(part.plane.channels) && filter != Filter::Nearest && !unchanged {
+                let premultiplied = alpha::premultiplied(part.plane)?;
+                let plane = whole_of(&premultiplied, part.plane)?;
+                transform(&Part { plane, ..part }, size, filter, window, target)?;
                 alpha::divide(target, plane.channels);
             } else {
-                transform(plane, size, filter, &window, target)?;
+                transform(&part, size, filter, window, target)?;
             }
         }
         Dtype::Float32 => {
-            let (plane, target) = planes::<f32>(&source, &mut out)?;
-            transform(plane, size, filter, &window, target)?;
+            let (part, target) = planes::<f32>(&source, &mut out)?;
+            transform(&part, size, filter, window, target)?;
         }
         dtype => return Err(StepError::Unfit(format!("cannot resample {dtype}"))),
     }
@@ -131,13 +172,15 @@ pub(super) fn resample(
 fn planes<'a, T: Kernel>(
     source: &Source<'a>,
     out: &'a mut Array,
-) -> Result<(Plane<'a, T>, &'a mut [T]), StepError> {
+) -> Result<(Part<'a, T>, &'a mut [T]), StepError> {
     let wrong = || StepError::Unfit("resampling needs one element type".to_owned());
     let (height, width, channels) = source.picture.picture().ok_or_else(wrong)?;
     let data = source.picture.elements::<T>().ok_or_else(wrong)?;
     let plane = Plane { data, stride: width * channels, height, width, channels };
+    let Window { rows, columns } = source.at_hand.clone();
     let target = out.elements_mut::<T>().ok_or_else(wrong)?;
-    Ok((plane.cut(source.rows.clone(), source.columns.clone()), target))
+    let (top, left) = source.origin;
+    Ok((Part { plane: plane.cut(rows, columns), top, left, whole: source.whole }, target))
 }
 
 /// A plane of the same size whose rows are in `array`, one right after the other.
@@ -154,38 +197,39 @@ fn scratch<T: Kernel>(elements: usize) -> Result<Array, StepError> {
 
 /// Resamples a plane; a pass along an axis whose size stays is none at all, as in Pillow.
 fn transform<T: Kernel>(
-    plane: Plane<T>,
+    part: &Part<T>,
     (height, width): (usize, usize),
     filter: Filter,
     window: &Window,
     out: &mut [T],
 ) -> Result<(), StepError> {
     if filter == Filter::Nearest {
-        nearest::nearest(plane, (height, width), window, out);
+        nearest::nearest(part, (height, width), window, out);
         return Ok(());
     }
-    match (plane.width != width, plane.height != height) {
+    let all = 0..part.plane.height;
+    match (part.whole.1 != width, part.whole.0 != height) {
         (false, false) => {
-            let plane = plane.cut(window.rows.clone(), window.columns.clone());
+            let plane = part.cut(&window.rows, &window.columns);
             let length = plane.width * plane.channels;
             for (y, out) in out.chunks_exact_mut(length).enumerate() {
                 out.copy_from_slice(plane.row(y));
             }
         }
         (true, false) => {
-            let columns = Table::new(filter, plane.width, width)?;
-            let plane = plane.cut(window.rows.clone(), 0..plane.width);
-            T::horizontal(plane, &columns, 0, window.columns.clone(), out);
+            let columns = Table::new(filter, part.whole.1, width)?;
+            let plane = part.plane.cut(part.rows(&window.rows), 0..part.plane.width);
+            T::horizontal(plane, &columns, part.left, window.columns.clone(), out);
         }
         (false, true) => {
-            let rows = Table::new(filter, plane.height, height)?;
-            let plane = plane.cut(0..plane.height, window.columns.clone());
-            T::vertical(plane, &rows, 0, window.rows.clone(), out);
+            let rows = Table::new(filter, part.whole.0, height)?;
+            let plane = part.plane.cut(all, part.columns(&window.columns));
+            T::vertical(plane, &rows, part.top, window.rows.clone(), out);
         }
         (true, true) => {
-            let rows = Table::new(filter, plane.height, height)?;
-            let columns = Table::new(filter, plane.width, width)?;
-            both(plane, (height, width), &rows, &columns, window, out)?;
+            let rows = Table::new(filter, part.whole.0, height)?;
+            let columns = Table::new(filter, part.whole.1, width)?;
+            both(part, (height, width), &rows, &columns, window, out)?;
         }
     }
     Ok(())
@@ -195,33 +239,33 @@ fn transform<T: Kernel>(
 /// vertical one if that drops more than twice the rows that the other drops columns. The plane
 /// in between is then never larger than the source or the whole output.
 fn both<T: Kernel>(
-    plane: Plane<T>,
+    part: &Part<T>,
     (height, width): (usize, usize),
     rows: &Table<T::Weight>,
     columns: &Table<T::Weight>,
     window: &Window,
     out: &mut [T],
 ) -> Result<(), StepError> {
-    let fewer_rows = plane.height as i64 - height as i64;
-    let fewer_columns = plane.width as i64 - width as i64;
-    let channels = plane.channels;
+    let fewer_rows = part.whole.0 as i64 - height as i64;
+    let fewer_columns = part.whole.1 as i64 - width as i64;
+    let plane = part.plane;
     if fewer_rows > 0 && fewer_rows > 2 * fewer_columns {
         let wanted = columns.sources(&window.columns);
         let (height, width) = (window.height(), wanted.len());
-        let mut between = scratch::<T>(height * width * channels)?;
-        let source = plane.cut(0..plane.height, wanted.clone());
+        let mut between = scratch::<T>(height * width * plane.channels)?;
+        let source = plane.cut(0..plane.height, part.columns(&wanted));
         if let Some(between) = between.elements_mut() {
-            T::vertical(source, rows, 0, window.rows.clone(), between);
+            T::vertical(source, rows, part.top, window.rows.clone(), between);
         }
         let between = whole_of(&between, Plane { height, width, ..plane })?;
         T::horizontal(between, columns, wanted.start, window.columns.clone(), out);
     } else {
         let wanted = rows.sources(&window.rows);
         let (height, width) = (wanted.len(), window.width());
-        let mut between = scratch::<T>(height * width * channels)?;
-        let source = plane.cut(wanted.clone(), 0..plane.width);
+        let mut between = scratch::<T>(height * width * plane.channels)?;
+        let source = plane.cut(part.rows(&wanted), 0..plane.width);
         if let Some(between) = between.elements_mut() {
-            T::horizontal(source, columns, 0, window.columns.clone(), between);
+            T::horizontal(source, columns, part.left, window.columns.clone(), between);
         }
         let between = whole_of(&between, Plane { height, width, ..plane })?;
         T::vertical(between, rows, wanted.start, window.rows.clone(), out);
@@ -254,8 +298,8 @@ mod tests {
             Dim::Is(window.width()),
             Dim::Is(channels),
         ));
-        let source = Source { picture, rows: 0..height, columns: 0..width };
-        resample(source, size, filter, window, &output).unwrap().data().to_vec()
+        let source = Source::cut(picture, Window::whole(height, width));
+        resample(source, size, filter, &window, &output).unwrap().data().to_vec()
     }
 
     #[test]
@@ -286,9 +330,9 @@ mod tests {
             Array::from_parts(Dtype::Uint8, Layout::Hwc, &[10, 12, 3], Buffer::copy_of(&cut))
                 .unwrap();
         let wanted = made(&small, (7, 25), Filter::Bicubic, Window::whole(7, 25));
-        let source = Source { picture: &picture, rows: 5..15, columns: 4..16 };
+        let source = Source::cut(&picture, Window { rows: 5..15, columns: 4..16 });
         let output = Spec::Array(ArraySpec::hwc(Dtype::Uint8, Dim::Is(7), Dim::Is(25), Dim::Is(3)));
-        let got = resample(source, (7, 25), Filter::Bicubic, Window::whole(7, 25), &output);
+        let got = resample(source, (7, 25), Filter::Bicubic, &Window::whole(7, 25), &output);
         assert_eq!(&got.unwrap().data()[..], wanted);
     }
 

@@ -6,8 +6,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::resample::{Source, Window, resample};
-use super::{Filter, Picture, Side, Size, array_in, wrong_dtype};
+use super::fusion::small_picture;
+use super::resample::{Source, resample};
+use super::{Filter, Part, Picture, Side, Size, Window, array_in, wrong_dtype};
 use crate::sample::{Dim, Dtype, Sample, Spec};
 use crate::step::{Map, Named, StepError, Unfit};
 
@@ -127,6 +128,13 @@ impl Map for Resize {
         Ok(picture.spec())
     }
 
+    fn parts(&self, input: &Spec) -> Option<Vec<Part>> {
+        let (height, width) = small_picture(input)?;
+        let to = self.target.dims(Dim::Is(height), Dim::Is(width));
+        let size = (to.0.exact()?, to.1.exact()?);
+        Some(vec![Part::Resize { size, filter: self.filter }])
+    }
+
     fn map(&self, input: Sample) -> Result<Sample, StepError> {
         let from = Picture::hwc(&input.spec())?;
         let output = self.spec(&input.spec())?;
@@ -137,8 +145,8 @@ impl Map for Resize {
             return Ok(Sample::Array(picture));
         };
         let (rows, columns, _) = picture.picture().unwrap_or_default();
-        let source = Source { picture: &picture, rows: 0..rows, columns: 0..columns };
-        resample(source, (height, width), self.filter, Window::whole(height, width), &output)
+        let source = Source::cut(&picture, Window::whole(rows, columns));
+        resample(source, (height, width), self.filter, &Window::whole(height, width), &output)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{array_for, array_in, array_of, wrong_dtype};
+use super::{Part, array_for, array_in, array_of, wrong_dtype};
 use crate::sample::{Array, ArraySpec, Dtype, Element, Sample, Spec};
 use crate::step::{Map, Named, Reach, StepError, Unfit};
 
@@ -45,6 +45,10 @@ impl Map for ToFloat {
         Reach::Pixel
     }
 
+    fn parts(&self, input: &Spec) -> Option<Vec<Part>> {
+        self.spec(input).is_ok().then(|| vec![Part::Values])
+    }
+
     fn map(&self, input: Sample) -> Result<Sample, StepError> {
         let output = self.spec(&input.spec())?;
         let array = array_in(input)?;
@@ -67,6 +71,10 @@ impl Map for PixelCenter {
 
     fn reach(&self, _input: &Spec) -> Reach {
         Reach::Pixel
+    }
+
+    fn parts(&self, input: &Spec) -> Option<Vec<Part>> {
+        self.spec(input).is_ok().then(|| vec![Part::Values])
     }
 
     fn map(&self, input: Sample) -> Result<Sample, StepError> {

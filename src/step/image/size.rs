@@ -1,8 +1,9 @@
 //! Sides of pictures as parameters: whole numbers in a range that no typing error leaves.
 //!
-//! It knows no picture.
+//! And rectangles. It knows no picture.
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,42 @@ pub struct Size {
     pub height: Side,
     /// The width.
     pub width: Side,
+}
+
+/// A rectangle of a picture, by its rows and columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The rows, from the top.
+    pub rows: Range<usize>,
+    /// The columns, from the left.
+    pub columns: Range<usize>,
+}
+
+impl Window {
+    /// All of a picture.
+    pub fn whole(height: usize, width: usize) -> Window {
+        Window { rows: 0..height, columns: 0..width }
+    }
+
+    /// How many rows it has.
+    pub fn height(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How many columns it has.
+    pub fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// A rectangle of this one, as one of the picture.
+    #[must_use]
+    pub fn within(&self, part: &Window) -> Window {
+        let shifted = |range: &Range<usize>, by: usize| range.start + by..range.end + by;
+        Window {
+            rows: shifted(&part.rows, self.rows.start),
+            columns: shifted(&part.columns, self.columns.start),
+        }
+    }
 }
 
 /// A parameter out of its range: what it must be.
