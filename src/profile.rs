@@ -14,17 +14,26 @@ pub use report::{json, table};
 pub use strata::strata;
 
 use crate::pipeline::{Pipeline, Split, Strategy};
-use crate::sample::Codec;
+use crate::sample::{Codec, Dtype, Layout, Spec};
 
-/// The codecs that are tried with every split.
-const CODECS: [Codec; 3] = [Codec::None, Codec::Lz4, Codec::Zstd(3)];
+/// The codecs that are tried with every split, the last one where it is other than plain zstd.
+const CODECS: [Codec; 4] = [Codec::None, Codec::Lz4, Codec::Zstd(3), Codec::Picture(1)];
 
 /// Every strategy that is tried: each legal split with each codec. (Nothing is kept with the split
 /// `none`, so it has no codec.)
 pub fn strategies(pipeline: &Pipeline) -> Vec<Strategy> {
     let of = |split| match split {
         Split::None => vec![Strategy::NONE],
-        split => CODECS.iter().map(|codec| Strategy { split, codec: *codec }).collect(),
+        Split::After(steps) => CODECS
+            .into_iter()
+            .filter(|codec| *codec != Codec::Picture(1) || is_picture(pipeline.spec(steps)))
+            .map(|codec| Strategy { split, codec })
+            .collect(),
     };
     pipeline.splits().flat_map(of).collect()
+}
+
+/// Whether there is a filter for it.
+fn is_picture(spec: &Spec) -> bool {
+    spec.array().is_some_and(|array| array.dtype == Dtype::Uint8 && array.layout == Layout::Hwc)
 }

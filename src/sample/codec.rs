@@ -1,12 +1,15 @@
 //! How a payload is compressed where it is stored. Lossless, and the length is told beside.
 //!
-//! A codec knows bytes only: neither what they mean nor where they lie.
+//! Of a sample it knows at most that it is a picture and how large; not where its bytes lie.
+
+mod picture;
 
 use std::cell::RefCell;
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Buffer, MAX_SAMPLE_BYTES};
+use self::picture::Grid;
+use super::{Buffer, MAX_SAMPLE_BYTES, Spec};
 
 /// How a payload is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,13 +20,20 @@ pub enum Codec {
     Lz4,
     /// Zstandard at a level from 1 to 19.
     Zstd(u8),
+    /// 8-bit pictures: a filter that takes out what neighbouring channels and rows have in common,
+    /// then Zstandard at a level from 1 to 19. Anything else: Zstandard alone.
+    Picture(u8),
 }
 
 /// What a codec can be called.
-pub const CODECS: &str = "`none`, `lz4`, `zstd` or `zstd:1` to `zstd:19`";
+pub const CODECS: &str =
+    "`none`, `lz4`, `zstd`, `zstd:1` to `zstd:19`, `picture` or `picture:1` to `picture:19`";
 
 /// The level of a plain `zstd`.
 const ZSTD_LEVEL: u8 = 3;
+
+/// The level of a plain `picture`: after the filter, higher ones are slower and not smaller.
+const PICTURE_LEVEL: u8 = 1;
 
 /// The compressed bytes don't decompress to what was stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,27 +51,28 @@ struct Zstd {
 }
 
 impl Codec {
-    /// `bytes` compressed, or `None` if that would not be smaller: store them as they are then.
-    pub fn compress(self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let packed = match self {
+    /// The bytes of a sample of this spec compressed, and by which codec; `None` if that would not
+    /// be smaller: store them as they are then.
+    pub fn compress(self, bytes: &[u8], spec: &Spec) -> Option<(Codec, Vec<u8>)> {
+        let (codec, packed) = match self {
             Codec::None => return None,
-            Codec::Lz4 => lz4_flex::block::compress(bytes),
-            Codec::Zstd(level) => ZSTD.with_borrow_mut(|zstd| {
-                if zstd.compressor.as_ref().is_none_or(|(current, _)| *current != level) {
-                    let fresh = zstd::bulk::Compressor::new(i32::from(level)).ok()?;
-                    zstd.compressor = Some((level, fresh));
+            Codec::Lz4 => (self, lz4_flex::block::compress(bytes)),
+            Codec::Zstd(level) => (self, zstd(level, bytes)?),
+            Codec::Picture(level) => {
+                match Grid::of(spec).filter(|grid| grid.bytes() == bytes.len()) {
+                    Some(grid) => (self, zstd(level, &grid.filter(bytes))?),
+                    None => (Codec::Zstd(level), zstd(level, bytes)?),
                 }
-                zstd.compressor.as_mut()?.1.compress(bytes).ok()
-            })?,
+            }
         };
-        (packed.len() < bytes.len()).then_some(packed)
+        (packed.len() < bytes.len()).then_some((codec, packed))
     }
 
-    /// The `len` bytes that were compressed to `packed`.
+    /// The `len` bytes of a sample of this spec that were compressed to `packed`.
     ///
     /// # Errors
     /// If `packed` isn't that: it is treated as hostile.
-    pub fn decompress(self, packed: Buffer, len: usize) -> Result<Buffer, BadData> {
+    pub fn decompress(self, packed: Buffer, len: usize, spec: &Spec) -> Result<Buffer, BadData> {
         if len > MAX_SAMPLE_BYTES {
             return Err(BadData(self));
         }
@@ -74,15 +85,10 @@ impl Codec {
                 let got = lz4_flex::block::decompress_into(&packed, &mut bytes).ok();
                 got.filter(|got| *got == len).map(|_| bytes)
             }
-            Codec::Zstd(_) => ZSTD.with_borrow_mut(|zstd| {
-                if zstd.decompressor.is_none() {
-                    zstd.decompressor = zstd::bulk::Decompressor::new().ok();
-                }
-                let mut bytes = Buffer::for_overwrite(len);
-                let got =
-                    zstd.decompressor.as_mut()?.decompress_to_buffer(&packed, &mut *bytes).ok();
-                got.filter(|got| *got == len).map(|_| bytes)
-            }),
+            Codec::Zstd(_) => unzstd(&packed, len),
+            Codec::Picture(_) => Grid::of(spec)
+                .filter(|grid| grid.bytes() == len)
+                .and_then(|grid| unzstd(&packed, len).map(|planes| grid.unfilter(planes))),
         };
         done.ok_or(BadData(self))
     }
@@ -93,6 +99,7 @@ impl Codec {
             Codec::None => [0, 0],
             Codec::Lz4 => [1, 0],
             Codec::Zstd(level) => [2, level],
+            Codec::Picture(level) => [3, level],
         }
     }
 
@@ -101,6 +108,7 @@ impl Codec {
             [0, 0] => Some(Codec::None),
             [1, 0] => Some(Codec::Lz4),
             [2, level @ 1..=19] => Some(Codec::Zstd(level)),
+            [3, level @ 1..=19] => Some(Codec::Picture(level)),
             _ => None,
         }
     }
@@ -112,6 +120,7 @@ impl fmt::Display for Codec {
             Codec::None => f.pad("none"),
             Codec::Lz4 => f.pad("lz4"),
             Codec::Zstd(level) => f.pad(&format!("zstd:{level}")),
+            Codec::Picture(level) => f.pad(&format!("picture:{level}")),
         }
     }
 }
@@ -120,48 +129,101 @@ impl FromStr for Codec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Codec, String> {
+        let leveled = |level: &str| level.parse().ok().filter(|level| (1..=19).contains(level));
         let codec = match text.split_once(':') {
             None if text == "none" => Some(Codec::None),
             None if text == "lz4" => Some(Codec::Lz4),
             None if text == "zstd" => Some(Codec::Zstd(ZSTD_LEVEL)),
-            Some(("zstd", level)) => {
-                level.parse().ok().filter(|level| (1..=19).contains(level)).map(Codec::Zstd)
-            }
+            None if text == "picture" => Some(Codec::Picture(PICTURE_LEVEL)),
+            Some(("zstd", level)) => leveled(level).map(Codec::Zstd),
+            Some(("picture", level)) => leveled(level).map(Codec::Picture),
             _ => None,
         };
         codec.ok_or_else(|| format!("unknown codec `{text}`: it is one of {CODECS}"))
     }
 }
 
+fn zstd(level: u8, bytes: &[u8]) -> Option<Vec<u8>> {
+    ZSTD.with_borrow_mut(|zstd| {
+        if zstd.compressor.as_ref().is_none_or(|(current, _)| *current != level) {
+            let fresh = zstd::bulk::Compressor::new(i32::from(level)).ok()?;
+            zstd.compressor = Some((level, fresh));
+        }
+        zstd.compressor.as_mut()?.1.compress(bytes).ok()
+    })
+}
+
+fn unzstd(packed: &[u8], len: usize) -> Option<Buffer> {
+    ZSTD.with_borrow_mut(|zstd| {
+        if zstd.decompressor.is_none() {
+            zstd.decompressor = zstd::bulk::Decompressor::new().ok();
+        }
+        let mut bytes = Buffer::for_overwrite(len);
+        let got = zstd.decompressor.as_mut()?.decompress_to_buffer(packed, &mut *bytes).ok();
+        got.filter(|got| *got == len).map(|_| bytes)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::{ArraySpec, Dim, Dtype};
 
     #[test]
     fn names_read_back() {
-        for codec in [Codec::None, Codec::Lz4, Codec::Zstd(1), Codec::Zstd(19)] {
+        for codec in [
+            Codec::None,
+            Codec::Lz4,
+            Codec::Zstd(1),
+            Codec::Zstd(19),
+            Codec::Picture(1),
+            Codec::Picture(19),
+        ] {
             assert_eq!(codec.to_string().parse(), Ok(codec));
             assert_eq!(Codec::from_wire(codec.wire()), Some(codec));
         }
-        for bad in ["", "zstd:0", "zstd:20", "gzip", "lz4:1", "zstd:"] {
+        assert_eq!("picture".parse(), Ok(Codec::Picture(1)));
+        for bad in ["", "zstd:0", "zstd:20", "gzip", "lz4:1", "zstd:", "picture:0"] {
             assert!(bad.parse::<Codec>().unwrap_err().contains("it is one of"), "{bad}");
         }
+    }
+
+    fn picture(height: usize, width: usize) -> Spec {
+        let (height, width) = (Dim::Is(height), Dim::Is(width));
+        Spec::Array(ArraySpec::hwc(Dtype::Uint8, height, width, Dim::Is(1)))
     }
 
     #[test]
     fn bytes_come_back_and_noise_is_not_made_longer() {
         let smooth: Vec<u8> = (0..50_000_u32).map(|i| (i / 100) as u8).collect();
-        for codec in [Codec::Lz4, Codec::Zstd(1), Codec::Zstd(9), Codec::Zstd(3)] {
-            let packed = codec.compress(&smooth).unwrap();
+        let specs = [Spec::Bytes, picture(250, 200), picture(1, 50_000)];
+        let codecs =
+            [Codec::Lz4, Codec::Zstd(1), Codec::Zstd(9), Codec::Zstd(3), Codec::Picture(1)];
+        for (codec, spec) in
+            codecs.into_iter().flat_map(|codec| specs.iter().map(move |s| (codec, s)))
+        {
+            let (used, packed) = codec.compress(&smooth, spec).unwrap();
             assert!(packed.len() < smooth.len() / 4);
-            let back = codec.decompress(Buffer::copy_of(&packed), smooth.len()).unwrap();
+            let back = used.decompress(Buffer::copy_of(&packed), smooth.len(), spec).unwrap();
             assert_eq!(&*back, smooth);
             for wrong in [smooth.len() - 1, smooth.len() + 1, usize::MAX] {
-                assert!(codec.decompress(Buffer::copy_of(&packed), wrong).is_err());
+                assert!(used.decompress(Buffer::copy_of(&packed), wrong, spec).is_err());
             }
             let torn = Buffer::copy_of(&packed[..packed.len() / 2]);
-            assert!(codec.decompress(torn, smooth.len()).is_err());
-            assert_eq!(codec.compress(&[7, 1, 250]), None);
+            assert!(used.decompress(torn, smooth.len(), spec).is_err());
+            assert_eq!(codec.compress(&[7, 1, 250], spec), None);
         }
+    }
+
+    #[test]
+    fn what_is_no_picture_is_compressed_without_the_filter() {
+        let smooth = vec![7; 5000];
+        let picture = picture(50, 100);
+        let used = |spec: &Spec| Codec::Picture(1).compress(&smooth, spec).unwrap().0;
+        assert_eq!(used(&picture), Codec::Picture(1));
+        assert_eq!(used(&Spec::Bytes), Codec::Zstd(1));
+        let packed = Codec::Picture(1).compress(&smooth, &picture).unwrap().1;
+        let packed = Buffer::copy_of(&packed);
+        assert!(Codec::Picture(1).decompress(packed, smooth.len(), &Spec::Bytes).is_err());
     }
 }

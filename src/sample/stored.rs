@@ -63,8 +63,8 @@ pub enum NotStored {
 /// The sample in stored form, compressed by `codec` where that makes it smaller.
 pub fn store(sample: &Sample, codec: Codec) -> Stored<'_> {
     let data: &[u8] = sample.data();
-    let (codec, body) = match codec.compress(data) {
-        Some(packed) => (codec, Body::Packed(packed)),
+    let (codec, body) = match codec.compress(data, &sample.spec()) {
+        Some((codec, packed)) => (codec, Body::Packed(packed)),
         None => (Codec::None, Body::Plain(data)),
     };
     let mut meta = [0; STORED_META_LEN];
@@ -92,7 +92,7 @@ pub fn store(sample: &Sample, codec: Codec) -> Stored<'_> {
 /// If this isn't one.
 pub fn restore(meta: &[u8; STORED_META_LEN], body: Buffer) -> Result<Sample, NotStored> {
     let (spec, codec, len) = read_meta(meta)?;
-    let data = codec.decompress(body, len)?;
+    let data = codec.decompress(body, len, &spec)?;
     match spec {
         Spec::Bytes => Ok(Sample::Bytes(data)),
         Spec::Array(ArraySpec { dtype, layout, dims }) => {
