@@ -9,6 +9,7 @@ mod materialize;
 mod model;
 mod mount;
 mod order;
+mod photos;
 mod profile;
 mod program;
 mod reference;
