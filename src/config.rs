@@ -54,6 +54,8 @@ pub struct CacheConfig {
     pub limit: u64,
     /// Free bytes to leave on its disk.
     pub min_free: u64,
+    /// The most bytes of samples at the split that a process keeps in memory.
+    pub memory: u64,
 }
 
 /// Free space that is left alone unless the config says otherwise: a full disk hurts more than a
@@ -107,6 +109,7 @@ impl Config {
             cache: CacheConfig {
                 limit: size(&raw.cache.limit, u64::MAX)?,
                 min_free: size(&raw.cache.min_free, MIN_FREE)?,
+                memory: size(&raw.cache.memory, 0)?,
                 path: raw.cache.path.map(|path| folder.join(path)),
             },
             naming: raw.mount.naming.into(),

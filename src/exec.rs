@@ -5,6 +5,7 @@
 
 mod error;
 mod fused;
+mod memory;
 mod meter;
 mod online;
 mod step;
@@ -14,6 +15,7 @@ mod turns;
 mod walk;
 
 pub use error::{BadSamples, MakeError};
+pub use memory::{Holds, Keep, Memory};
 pub use meter::{Figures, Meter, Tally};
 pub use turns::Turns;
 pub use walk::Found;
@@ -62,6 +64,7 @@ pub struct Job<'a> {
 pub struct Executor {
     source: Arc<dyn Source>,
     cache: Option<Arc<dyn Cache>>,
+    memory: Option<Memory>,
     plans: Vec<Plan>,
     seed: u64,
     meter: Meter,
@@ -96,6 +99,7 @@ impl Executor {
         Executor {
             source,
             cache,
+            memory: None,
             plans,
             seed,
             meter,
@@ -104,6 +108,12 @@ impl Executor {
             as_written: false,
             tables: fused::Tables::default(),
         }
+    }
+
+    /// The same, with what is at the split kept in memory too.
+    #[must_use]
+    pub fn with_memory(self, memory: Memory) -> Executor {
+        Executor { memory: Some(memory), ..self }
     }
 
     /// The same, running online steps one by one, in the very order of the pipeline: what all that
@@ -131,6 +141,11 @@ impl Executor {
     /// Where results are kept.
     pub fn cache(&self) -> Option<&dyn Cache> {
         self.cache.as_deref()
+    }
+
+    /// What is kept in memory.
+    pub fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
     }
 
     /// What has been done so far.
@@ -267,10 +282,31 @@ impl Executor {
             return self.raw(job).map(|sample| (0, sample));
         };
         let key = self.key(job, steps);
-        if let Some(sample) = self.recall(cache, &key) {
-            self.meter.count(Tally::Hit);
+        if let Some(sample) = self.memory.as_ref().and_then(|memory| memory.get(&key)) {
+            self.meter.count(Tally::MemoryHit);
             return Ok((steps, sample));
         }
+        let found = match self.recall(cache, &key) {
+            Some(sample) => {
+                self.meter.count(Tally::Hit);
+                Ok((steps, sample))
+            }
+            None => self.made_once(job, steps, cache, key),
+        };
+        if let (Some(memory), Ok((_, sample))) = (&self.memory, &found) {
+            memory.put(&key, sample);
+        }
+        found
+    }
+
+    /// The sample at the split, made by one for all that want it now.
+    fn made_once(
+        &self,
+        job: Job,
+        steps: usize,
+        cache: &dyn Cache,
+        key: Key,
+    ) -> Result<(usize, Sample), MakeError> {
         self.alone(key, || match self.recall(cache, &key) {
             Some(sample) => {
                 self.meter.count(Tally::Hit);

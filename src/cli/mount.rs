@@ -94,7 +94,7 @@ impl Mount {
             name: setup.source.to_string_lossy().into_owned(),
         };
         let texts = Texts { pipeline: resolved(&setup.config), serving: serving(setup) };
-        let exec = Arc::new(setup.executor()?);
+        let exec = Arc::new(setup.serving_executor()?);
         let turns = Arc::new(Turns::new(threads));
         let fs = Arc::new(Fs::new(exec, turns, setup.config.naming, texts));
         // Of several that are started at once, the first mounts and the others are told.

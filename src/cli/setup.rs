@@ -11,7 +11,7 @@ use super::say::{Failure, talk};
 use super::{ConfigArgs, contents};
 use crate::cache::{Cache, DiskCache, Options};
 use crate::config::Config;
-use crate::exec::Executor;
+use crate::exec::{Executor, Keep, Memory};
 use crate::pipeline::Split;
 use crate::source::{DirSource, Source};
 
@@ -74,6 +74,15 @@ impl Setup {
     pub(super) fn executor(&self) -> Result<Executor, Failure> {
         let plans = self.config.plans.clone();
         Ok(Executor::new(self.open_source()?, self.open_cache()?, plans, self.config.seed))
+    }
+
+    /// The same, keeping samples in memory as the config says: for who serves.
+    pub(super) fn serving_executor(&self) -> Result<Executor, Failure> {
+        let executor = self.executor()?;
+        Ok(match self.config.cache.memory {
+            0 => executor,
+            limit => executor.with_memory(Memory::new(limit, Keep::First)),
+        })
     }
 
     /// Says so where no strategy was given.

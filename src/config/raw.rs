@@ -69,6 +69,7 @@ pub(super) struct RawCache {
     pub(super) path: Option<PathBuf>,
     pub(super) limit: Option<Spanned<String>>,
     pub(super) min_free: Option<Spanned<String>>,
+    pub(super) memory: Option<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]

@@ -17,7 +17,7 @@ pub fn resolved(config: &Config) -> String {
     for plan in &config.plans {
         pipeline(&mut out, plan);
     }
-    let CacheConfig { path, limit, min_free } = &config.cache;
+    let CacheConfig { path, limit, min_free, memory } = &config.cache;
     let _ = writeln!(out, "[cache]");
     if let Some(path) = path {
         let _ = writeln!(out, "path = {}", quoted(&path.to_string_lossy()));
@@ -26,6 +26,9 @@ pub fn resolved(config: &Config) -> String {
         let _ = writeln!(out, "limit = \"{limit}\"");
     }
     let _ = writeln!(out, "min_free = \"{min_free}\"");
+    if *memory != 0 {
+        let _ = writeln!(out, "memory = \"{memory}\"");
+    }
     let naming = match config.naming {
         Naming::Replace => "replace",
         Naming::Append => "append",

@@ -66,6 +66,7 @@ fn a_good_config_is_understood() {
     assert_eq!(config.source.as_deref(), Some(Path::new("sets/photos")));
     assert_eq!(config.cache.path.as_deref(), Some(Path::new("/fast/parbake")));
     assert_eq!(config.cache.limit, 200 << 30);
+    assert_eq!(config.cache.memory, 0);
     let plan = &config.plans[0];
     assert_eq!(plan.strategy, Strategy { split: Split::After(2), codec: Codec::Zstd(3) });
     assert_eq!(
@@ -77,7 +78,8 @@ fn a_good_config_is_understood() {
 
 #[test]
 fn the_resolved_text_reads_back_as_the_same() {
-    let first = parse(GOOD).unwrap();
+    let first = parse(&GOOD.replace("limit", "memory = \"2GiB\"\nlimit")).unwrap();
+    assert_eq!(first.cache.memory, 2 << 30);
     let second = Config::parse(&resolved(&first), Path::new("sets/photos.toml")).unwrap();
     assert_eq!(second.plans[0].strategy, first.plans[0].strategy);
     assert_eq!(second.plans[0].pipeline.prefix(2), first.plans[0].pipeline.prefix(2));

@@ -21,6 +21,8 @@ pub enum Tally {
     Compress,
     /// Writing to the cache.
     CacheWrite,
+    /// Samples found in memory.
+    MemoryHit,
     /// Samples found in the cache.
     Hit,
     /// Samples that had to be made for the cache.

@@ -51,6 +51,12 @@ impl Array {
         (len == data.len()).then(|| Array { dtype, layout, shape: shape.to_vec(), data })
     }
 
+    /// The same array with its elements elsewhere; `None` if there are more or fewer of them.
+    #[must_use]
+    pub fn with_data(&self, data: Buffer) -> Option<Array> {
+        Array::from_parts(self.dtype, self.layout, &self.shape, data)
+    }
+
     /// The type of the elements.
     pub fn dtype(&self) -> Dtype {
         self.dtype

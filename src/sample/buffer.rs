@@ -3,12 +3,15 @@
 //! * Page-aligned, because the kernel copies from and to buffers that start 1 to 16 bytes past a
 //!   page several times slower than from aligned ones.
 //! * Pooled, because a fresh 600 KB allocation costs 150 page faults, more than many steps.
+//! * Shared by clones until one of them is written to, so that what is kept in memory is handed out
+//!   without a copy.
 //! * With [`HEADROOM`] bytes in front of the payload, so that a header (of a cache record, of a
 //!   `.npy` file) can be put before it without moving it.
 //!
 //! It knows nothing about what the bytes mean.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 use parking_lot::Mutex;
@@ -23,9 +26,11 @@ const PAGE: usize = 4096;
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Page([u8; PAGE]);
 
-/// A run of bytes that can be grown at the front by up to [`HEADROOM`].
+/// A run of bytes that can be grown at the front by up to [`HEADROOM`]. A clone shares them; writing
+/// to one of several makes it a copy of its own first.
+#[derive(Clone)]
 pub struct Buffer {
-    pages: Vec<Page>,
+    pages: Arc<Vec<Page>>,
     start: usize,
     end: usize,
 }
@@ -34,11 +39,22 @@ impl Buffer {
     /// A buffer of `len` bytes to be overwritten: what it holds until then is not specified (it
     /// may be an earlier sample's).
     pub fn for_overwrite(len: usize) -> Buffer {
-        let wanted = (HEADROOM + len).div_ceil(PAGE);
-        let pages = POOL.take(wanted).unwrap_or_else(|| {
-            bytemuck::allocation::zeroed_slice_box::<Page>(wanted.next_power_of_two()).into_vec()
-        });
-        Buffer { pages, start: HEADROOM, end: HEADROOM + len }
+        Buffer { pages: Arc::new(pages_for(HEADROOM + len)), start: HEADROOM, end: HEADROOM + len }
+    }
+
+    /// A buffer that holds a copy of `bytes` and takes [`kept_size`](Self::kept_size) of memory: to
+    /// be kept for long. (Others take up to twice as much, so that they can be used again.)
+    pub fn to_keep(bytes: &[u8]) -> Buffer {
+        let pages = zeroed_pages((HEADROOM + bytes.len()).div_ceil(PAGE));
+        let mut buffer =
+            Buffer { pages: Arc::new(pages), start: HEADROOM, end: HEADROOM + bytes.len() };
+        buffer.copy_from_slice(bytes);
+        buffer
+    }
+
+    /// Bytes of memory that a buffer made [`to_keep`](Self::to_keep) `len` bytes takes.
+    pub fn kept_size(len: usize) -> usize {
+        (HEADROOM + len).div_ceil(PAGE) * PAGE
     }
 
     /// A buffer of `len` zero bytes.
@@ -95,13 +111,13 @@ impl Deref for Buffer {
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut bytemuck::cast_slice_mut(&mut self.pages)[self.start..self.end]
-    }
-}
-
-impl Clone for Buffer {
-    fn clone(&self) -> Buffer {
-        Buffer::copy_of(self)
+        if Arc::get_mut(&mut self.pages).is_none() {
+            let mut own = pages_for(self.end);
+            bytemuck::cast_slice_mut(&mut own)[self.start..self.end].copy_from_slice(self);
+            self.pages = Arc::new(own);
+        }
+        let pages = Arc::get_mut(&mut self.pages).expect("shared pages were just replaced");
+        &mut bytemuck::cast_slice_mut(pages)[self.start..self.end]
     }
 }
 
@@ -119,8 +135,20 @@ impl std::fmt::Debug for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        POOL.give(std::mem::take(&mut self.pages));
+        if let Some(pages) = Arc::get_mut(&mut self.pages) {
+            POOL.give(std::mem::take(pages));
+        }
     }
+}
+
+/// Pages for so many bytes, a power of two of them, with anything in them.
+fn pages_for(bytes: usize) -> Vec<Page> {
+    let wanted = bytes.div_ceil(PAGE).next_power_of_two();
+    POOL.take(wanted).unwrap_or_else(|| zeroed_pages(wanted))
+}
+
+fn zeroed_pages(count: usize) -> Vec<Page> {
+    bytemuck::allocation::zeroed_slice_box::<Page>(count).into_vec()
 }
 
 /// Freed memory, kept for the next buffer of the same power of two.
@@ -140,7 +168,7 @@ static POOL: Pool = Pool { classes: [const { Mutex::new(Vec::new()) }; CLASSES] 
 
 impl Pool {
     fn take(&self, pages: usize) -> Option<Vec<Page>> {
-        self.class(pages.next_power_of_two())?.lock().pop()
+        self.class(pages)?.lock().pop()
     }
 
     fn give(&self, pages: Vec<Page>) {
@@ -154,7 +182,7 @@ impl Pool {
     }
 
     fn class(&self, pages: usize) -> Option<&Mutex<Vec<Vec<Page>>>> {
-        if pages == 0 {
+        if !pages.is_power_of_two() {
             return None;
         }
         self.classes.get(pages.trailing_zeros() as usize)
@@ -187,6 +215,19 @@ mod tests {
             drop(buffer);
             assert!(Buffer::zeroed(100_000).iter().all(|byte| *byte == 0));
         }
+    }
+
+    #[test]
+    fn a_clone_is_the_same_memory_until_one_is_written_to() {
+        let first = Buffer::to_keep(b"payload");
+        let mut second = first.clone();
+        assert_eq!(first.as_ptr(), second.as_ptr());
+        second.grow_front(3).copy_from_slice(b"the");
+        second[3] = b'P';
+        assert_eq!((&*first, &*second), (&b"payload"[..], &b"thePayload"[..]));
+        drop(first);
+        assert_eq!(second.as_ptr(), second.clone().as_ptr());
+        assert_eq!((Buffer::kept_size(4096 - HEADROOM), Buffer::kept_size(4096)), (4096, 8192));
     }
 
     #[test]

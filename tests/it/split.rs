@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parbake::cache::{Cache, DiskCache, Options};
-use parbake::exec::{Executor, Job, Plan, Tally};
+use parbake::exec::{Executor, Job, Keep, Memory, Plan, Tally};
 use parbake::output::Output;
 use parbake::pipeline::{Matcher, Pipeline, Split, Strategy as Cut};
 use parbake::sample::{Codec, Dtype, Spec};
@@ -24,7 +24,7 @@ use crate::reference::{self, Kept};
 /// Cases that are tried unless `PROPTEST_CASES` says otherwise: about half a minute.
 const CASES: u32 = 250;
 
-const CODECS: [Codec; 4] = [Codec::None, Codec::Lz4, Codec::Zstd(1), Codec::Zstd(3)];
+const CODECS: [Codec; 4] = [Codec::None, Codec::Lz4, Codec::Picture(1), Codec::Zstd(3)];
 
 /// Valid parameters of a step.
 fn parameters(name: &'static str) -> BoxedStrategy<Value> {
@@ -302,6 +302,15 @@ fn holds(case: &Case) -> bool {
                 assert_eq!(exec.meter().tally(Tally::Miss).count, 0, "kept over a restart");
             }
 
+            for keep in [Keep::First, Keep::Recent] {
+                // Room for one or two samples of most sets.
+                let exec = bed.open(cut).with_memory(Memory::new(12 << 10, keep));
+                same(bed.serve(&exec), "filling memory");
+                same(bed.serve(&exec), "from memory");
+                let holds = exec.memory().unwrap().holds();
+                assert!(holds.bytes <= holds.limit);
+            }
+
             let (pack, at, by) = case.damage;
             let exec = bed.open(cut);
             bed.flip(pack, at, by);
@@ -345,6 +354,36 @@ fn every_split_serves_the_same_bytes() {
         whole.set(whole.get() + u32::from(holds(&case)));
     });
     assert!(whole.get() * 2 > cases, "only {} of {cases} cases could be made", whole.get());
+}
+
+#[test]
+fn what_is_in_memory_is_not_read_again() {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().join("set");
+    fs::create_dir_all(&root).unwrap();
+    let paths: Vec<PathBuf> = (0..4).map(|n| PathBuf::from(n.to_string())).collect();
+    for path in &paths {
+        fs::write(root.join(path), reference::picture(Kept::Jpeg, 40, 50, 1)).unwrap();
+    }
+    let wishes = [("decode_image", json!({})), ("random_crop", json!({ "size": [9, 9] }))];
+    let bed = Bed {
+        source: Arc::new(DirSource::open(&root).unwrap()),
+        folder,
+        pipeline: Arc::new(pipeline(&wishes, 0)),
+        paths,
+        seed: 0,
+        epochs: [0, 1],
+    };
+    let cut = Cut { split: Split::After(1), codec: Codec::Picture(1) };
+    // Room for three of the four: 6,128 bytes of pixels take two pages each.
+    let memory = Memory::new(3 * (8192 + 512), Keep::First);
+    let exec = bed.open(cut).with_memory(memory);
+    for _ in 0..3 {
+        bed.serve(&exec);
+    }
+    let count = |tally| exec.meter().tally(tally).count;
+    assert_eq!([count(Tally::Miss), count(Tally::Hit), count(Tally::MemoryHit)], [4, 5, 15]);
+    assert_eq!(exec.memory().unwrap().holds().samples, 3);
 }
 
 #[test]

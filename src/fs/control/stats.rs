@@ -17,6 +17,7 @@ const TALLIES: &[(Tally, &str, &str)] = &[
     (Tally::Decompress, "decompress", "entries decompressed"),
     (Tally::Compress, "compress", "entries compressed"),
     (Tally::CacheWrite, "cache_write", "entries written to the cache"),
+    (Tally::MemoryHit, "memory_hit", "samples found in memory as they are at the split"),
     (Tally::Hit, "hit", "samples found in the cache at the split"),
     (Tally::Miss, "miss", "samples made for the cache"),
     (Tally::Error, "error", "samples that could not be made"),
@@ -43,10 +44,12 @@ fn rows(fs: &Fs) -> Vec<Row> {
     tallies.chain(plans).collect()
 }
 
-fn hit_rate(fs: &Fs) -> Option<f64> {
+/// The share of samples that were found there, of those that were looked for there.
+fn hit_rate(fs: &Fs, there: Tally) -> Option<f64> {
     let count = |tally| fs.exec.meter().tally(tally).count as f64;
-    let all = count(Tally::Hit) + count(Tally::Miss);
-    (all > 0.0).then(|| count(Tally::Hit) / all)
+    let elsewhere = count(Tally::Miss) + if there == Tally::Hit { 0.0 } else { count(Tally::Hit) };
+    let all = count(there) + elsewhere;
+    (all > 0.0).then(|| count(there) / all)
 }
 
 pub(super) fn text(fs: &Fs) -> String {
@@ -67,8 +70,14 @@ pub(super) fn text(fs: &Fs) -> String {
             format!("{globs}, split `{split}`, codec `{}`", plan.strategy.codec),
         );
     }
-    let rate = hit_rate(fs).map_or("nothing asked for yet".to_owned(), percent);
-    line("cache hit rate", rate);
+    let rate = |there| hit_rate(fs, there).map_or("nothing asked for yet".to_owned(), percent);
+    if let Some(memory) = fs.exec.memory() {
+        let holds = memory.holds();
+        let (taken, limit) = (bytes(holds.bytes), bytes(holds.limit));
+        line("memory hit rate", rate(Tally::MemoryHit));
+        line("memory", format!("{} samples, {taken} of {limit}", holds.samples));
+    }
+    line("cache hit rate", rate(Tally::Hit));
     if let Some(cache) = fs.exec.cache() {
         let status = cache.status();
         let of = match status.limit {
@@ -135,9 +144,15 @@ pub(super) fn json(fs: &Fs) -> String {
         let status = cache.status();
         json!({ "entries": status.entries, "bytes": status.bytes, "limit": status.limit })
     });
+    let memory = fs.exec.memory().map(|memory| {
+        let holds = memory.holds();
+        json!({ "samples": holds.samples, "bytes": holds.bytes, "limit": holds.limit })
+    });
     let all = json!({
         "seconds": fs.control.started.elapsed().as_secs_f64(),
-        "hit_rate": hit_rate(fs),
+        "memory_hit_rate": hit_rate(fs, Tally::MemoryHit),
+        "memory": memory,
+        "hit_rate": hit_rate(fs, Tally::Hit),
         "cache": cache,
         "open_files": fs.handles.len(),
         "bad_samples": fs.exec.bad_samples().list().len(),
