@@ -59,6 +59,16 @@ impl Draw {
         low + (high - low) * self.unit()
     }
 
+    /// A number of the normal distribution with mean 0 and deviation 1, from two numbers of `unit`.
+    ///
+    /// Box and Muller, "A Note on the Generation of Random Normal Deviates" (Ann. Math. Statist. 29,
+    /// 1958); the second deviate of each pair is not used.
+    pub fn normal(&mut self) -> f64 {
+        // In (0, 1]: its logarithm is finite.
+        let distance = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        distance * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
     /// True with probability `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
@@ -97,6 +107,17 @@ mod tests {
             counts[draw.below(6) as usize] += 1;
         }
         assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn normal_numbers_have_mean_0_and_deviation_1() {
+        let mut draw = Draw::new(7, 2, b"", 1);
+        let numbers: Vec<f64> = (0..20_000).map(|_| draw.normal()).collect();
+        let mean = numbers.iter().sum::<f64>() / 2e4;
+        let variance = numbers.iter().map(|x| x * x).sum::<f64>() / 2e4;
+        let beyond = numbers.iter().filter(|x| x.abs() > 2.0).count();
+        assert!(mean.abs() < 0.03 && (0.97..1.03).contains(&variance), "{mean} {variance}");
+        assert!((800..1020).contains(&beyond), "{beyond}");
     }
 
     #[test]

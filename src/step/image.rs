@@ -7,6 +7,7 @@
 //! Nothing here knows of files, caches or pipelines. What all steps share is in this file: they
 //! ask a spec for its `Picture` and make the array that the spec they promised describes.
 
+mod augment;
 mod cast;
 mod crop;
 mod decode;
@@ -15,21 +16,30 @@ mod fusion;
 mod grayscale;
 mod layout;
 mod normalize;
+mod numbers;
+mod pad;
 mod paint;
+mod probability;
 mod random_resized_crop;
 mod resample;
 mod resize;
 mod scale;
 mod size;
 
+pub use augment::{
+    AutoAugment, ColorJitter, GaussianBlur, RandAugment, RandomAdjustSharpness, RandomAffine,
+    RandomAutocontrast, RandomEqualize, RandomErasing, RandomGrayscale, RandomInvert,
+    RandomPosterize, RandomRotation, RandomSolarize, TrivialAugmentWide,
+};
 pub use cast::Cast;
 pub use crop::{CenterCrop, RandomCrop};
 pub use decode::{DecodeImage, Mode};
-pub use flip::RandomHorizontalFlip;
+pub use flip::{RandomHorizontalFlip, RandomVerticalFlip};
 pub use fusion::{Part, Run, Worker};
 pub use grayscale::Grayscale;
 pub use layout::ToChw;
 pub use normalize::Normalize;
+pub use pad::Pad;
 pub use paint::Table;
 pub use random_resized_crop::RandomResizedCrop;
 pub use resample::Filter;

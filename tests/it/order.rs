@@ -45,6 +45,21 @@ const CHAINS: &[&[(&str, &str)]] = &[
     &[RESIZE, ("random_crop", r#"{"size": [500, 5]}"#), NORMALIZE],
     &[FLIP],
     &[FLIP, ("to_chw", "{}")],
+    &[
+        ("random_invert", "{}"),
+        ("color_jitter", r#"{"saturation": 0.5, "hue": 0.2}"#),
+        ("random_grayscale", r#"{"p": 0.5}"#),
+        ("random_vertical_flip", "{}"),
+        ("random_crop", r#"{"size": [20, 24], "padding": 9, "padding_mode": "reflect"}"#),
+    ],
+    &[
+        ("random_solarize", r#"{"threshold": 100}"#),
+        ("random_crop", r#"{"size": [30, 40], "padding": 4}"#),
+        NORMALIZE,
+        ("random_erasing", "{}"),
+        FLIP,
+    ],
+    &[("color_jitter", r#"{"contrast": 0.9}"#), ("random_crop", r#"{"size": [9, 9]}"#)],
 ];
 
 const RESIZE: (&str, &str) = ("resize", r#"{"short_side": 22}"#);

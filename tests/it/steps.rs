@@ -35,11 +35,58 @@ fn variants(name: &str) -> Vec<serde_json::Value> {
             json!({"size": [11, 2], "filter": "nearest"}),
         ],
         "center_crop" => vec![json!({"size": [6, 9]})],
-        "random_crop" => vec![json!({"size": [6, 5]})],
+        "random_crop" => vec![
+            json!({"size": [6, 5]}),
+            json!({"size": [9, 9], "padding": [2, 3], "padding_mode": "reflect"}),
+            json!({"size": [20, 20], "pad_if_needed": true, "padding": 1, "fill": 7}),
+        ],
+        "pad" => vec![
+            json!({"padding": 3}),
+            json!({"padding": [1, 0, 2, 5], "padding_mode": "symmetric"}),
+            json!({"padding": [40, 1], "fill": [9]}),
+        ],
         "random_resized_crop" => {
             vec![json!({"size": [7, 8]}), json!({"size": [3, 3], "scale": [1, 1], "ratio": [9, 9]})]
         }
-        "random_horizontal_flip" => vec![json!({}), json!({"p": 1})],
+        "random_horizontal_flip"
+        | "random_vertical_flip"
+        | "random_grayscale"
+        | "random_invert"
+        | "random_equalize"
+        | "random_autocontrast" => {
+            vec![json!({}), json!({"p": 1})]
+        }
+        "random_posterize" => vec![json!({"bits": 3}), json!({"bits": 8, "p": 1})],
+        "random_solarize" => vec![json!({"threshold": 128}), json!({"threshold": 0.5, "p": 1})],
+        "random_adjust_sharpness" => {
+            vec![json!({"sharpness_factor": 2}), json!({"sharpness_factor": 0, "p": 1})]
+        }
+        "random_rotation" => vec![
+            json!({"degrees": 180}),
+            json!({"degrees": [-30, 60], "interpolation": "bicubic", "center": [0, 3], "fill": 9}),
+        ],
+        "random_affine" => vec![
+            json!({"degrees": 10, "translate": [0.5, 1], "scale": [0.001, 1000]}),
+            json!({"degrees": 0, "shear": [-89.9, 89.9, 0, 45], "interpolation": "bilinear"}),
+        ],
+        "color_jitter" => vec![
+            json!({"brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1}),
+            json!({"brightness": [0, 1000], "hue": [0.5, 0.5]}),
+            json!({}),
+        ],
+        "gaussian_blur" => {
+            vec![json!({"kernel_size": 5}), json!({"kernel_size": [1, 9], "sigma": [0.001, 9]})]
+        }
+        "auto_augment" => ["imagenet", "cifar10", "svhn"]
+            .map(|policy| json!({"policy": policy, "interpolation": "bilinear"}))
+            .to_vec(),
+        "rand_augment" => vec![json!({}), json!({"num_ops": 5, "magnitude": 30, "fill": 128})],
+        "trivial_augment_wide" => vec![json!({}), json!({"interpolation": "bicubic"})],
+        "random_erasing" => vec![
+            json!({"p": 1}),
+            json!({"value": "random", "p": 1}),
+            json!({"value": 255, "scale": [0, 1], "ratio": [0.001, 1000]}),
+        ],
         "grayscale" => vec![json!({}), json!({"channels": 3})],
         "normalize" => vec![
             json!({"mean": [0.5], "std": [0.2]}),
@@ -217,15 +264,15 @@ fn the_parts_that_a_step_tells_make_what_the_step_makes() {
 
 #[test]
 fn exact_dimensions_in_are_exact_dimensions_out() {
-    let picture = Spec::Array(parbake::sample::ArraySpec::hwc(
-        Dtype::Uint8,
-        Dim::Is(30),
-        Dim::Is(40),
-        Dim::Is(3),
-    ));
+    let picture = |dtype| {
+        let [height, width, channels] = [30, 40, 3].map(Dim::Is);
+        Spec::Array(parbake::sample::ArraySpec::hwc(dtype, height, width, channels))
+    };
     for name in step::NAMES.iter().filter(|name| **name != "decode_image") {
         for parameters in variants(name) {
-            let spec = build(name, parameters).kind.spec(&picture).unwrap();
+            let step = build(name, parameters);
+            let spec = step.kind.spec(&picture(Dtype::Uint8));
+            let spec = spec.or_else(|_| step.kind.spec(&picture(Dtype::Float32))).unwrap();
             assert!(spec.bytes().is_some(), "{name}: {spec}");
         }
     }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::fusion::small_picture;
+use super::pad::{Border, Padding, PaddingMode, Places, gather};
 use super::{Part, Picture, Side, Size, Window, array_in, array_of_bytes};
 use crate::draw::Draw;
 use crate::sample::{Array, Dim, Layout, Sample, Spec};
@@ -26,13 +27,24 @@ pub struct CenterCrop {
 
 /// `random_crop`: a random `size` of the picture.
 ///
-/// As torchvision's `RandomCrop` without padding. Takes any picture at least as large as the
-/// crop, HWC or CHW. It draws twice, always: the top row, then the left column, each position
-/// equally likely.
+/// As torchvision's `RandomCrop`: `padding`, `fill` and `padding_mode` are those of `pad`, which is
+/// done first; with `pad_if_needed`, a picture that is still narrower or lower than the crop gets
+/// the difference on both sides. Takes any picture that is then at least as large as the crop, HWC
+/// or CHW. It draws twice, always: the top row, then the left column, each position equally
+/// likely.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomCrop {
     size: Size,
+    // Not written if they aren't used: a crop without them is the step that it was before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    padding: Option<Padding>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pad_if_needed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fill: Option<Border>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    padding_mode: Option<PaddingMode>,
 }
 
 impl Named for CenterCrop {
@@ -83,9 +95,17 @@ impl Map for CenterCrop {
 impl RandomMap for RandomCrop {
     fn spec(&self, input: &Spec) -> Result<Spec, Unfit> {
         let picture = Picture::of(input)?;
-        for (side, wanted) in [(picture.height, self.size.height), (picture.width, self.size.width)]
-        {
-            if side.exact().is_some_and(|side| side < wanted.get()) {
+        if self.pads() {
+            let fill = self.fill.clone().unwrap_or_default();
+            fill.check(self.mode(), picture.dtype, picture.channels)?;
+        }
+        let sides = [
+            (picture.height, self.added(Padding::rows), self.size.height),
+            (picture.width, self.added(Padding::columns), self.size.width),
+        ];
+        for (side, [before, after], wanted) in sides {
+            let enough = |side: usize| side.saturating_add(before + after) >= wanted.get();
+            if !self.pad_if_needed && side.exact().is_some_and(|side| !enough(side)) {
                 return Err(Unfit(format!(
                     "cannot cut {} × {} out of {input}: put a `resize` before it",
                     self.size.height.get(),
@@ -97,12 +117,16 @@ impl RandomMap for RandomCrop {
     }
 
     fn reach(&self, _input: &Spec) -> Reach {
+        if self.pads() && self.mode() == PaddingMode::Constant {
+            // What comes before must not touch the border.
+            return Reach::Whole;
+        }
         Reach::Place
     }
 
     fn parts(&self, input: &Spec, draw: &mut Draw) -> Option<Vec<Part>> {
         let (height, width) = small_picture(input)?;
-        self.spec(input).ok()?;
+        self.spec(input).ok().filter(|_| !self.pads())?;
         let (rows, columns) = self.choose(height, width, draw);
         Some(vec![Part::Crop(Window { rows: rows.taken(), columns: columns.taken() })])
     }
@@ -111,22 +135,53 @@ impl RandomMap for RandomCrop {
         let output = self.spec(&input.spec())?;
         let picture = array_in(input)?;
         let (height, width, _) = picture.picture().unwrap_or_default();
-        let (rows, columns) = self.choose(height, width, draw);
-        crop(&picture, &output, |_| rows, |_| columns)
+        if !self.pads() {
+            let (rows, columns) = self.choose(height, width, draw);
+            return crop(&picture, &output, |_| rows, |_| columns);
+        }
+        let (crop_height, crop_width) = (self.size.height.get(), self.size.width.get());
+        let rows = self.padded(height, self.added(Padding::rows), crop_height);
+        let columns = self.padded(width, self.added(Padding::columns), crop_width);
+        let rows = rows.window(anywhere(rows.len(), crop_height, draw), crop_height);
+        let columns = columns.window(anywhere(columns.len(), crop_width, draw), crop_width);
+        gather(&picture, &output, &rows, &columns, &self.fill.clone().unwrap_or_default())
     }
 }
 
 impl RandomCrop {
-    /// Where it lies: rows, then columns.
+    /// Where it lies in a picture that gets no padding: rows, then columns.
     fn choose(&self, height: usize, width: usize, draw: &mut Draw) -> (Placed, Placed) {
-        let mut anywhere = |side: usize, crop: usize| {
-            let free = side.saturating_sub(crop) as u64;
-            let start = draw.below(free + 1) as usize;
-            Placed { skip: start, pad: 0, len: crop }
+        let mut placed = |side: usize, crop: Side| {
+            let len = crop.get();
+            Placed { skip: anywhere(side, len, draw), pad: 0, len }
         };
-        let rows = anywhere(height, self.size.height.get());
-        (rows, anywhere(width, self.size.width.get()))
+        let rows = placed(height, self.size.height);
+        (rows, placed(width, self.size.width))
     }
+
+    fn pads(&self) -> bool {
+        self.padding.is_some() || self.pad_if_needed
+    }
+
+    fn mode(&self) -> PaddingMode {
+        self.padding_mode.unwrap_or_default()
+    }
+
+    fn added(&self, axis: impl Fn(&Padding) -> [usize; 2]) -> [usize; 2] {
+        self.padding.as_ref().map_or([0, 0], axis)
+    }
+
+    /// One axis with its padding, and with more if the crop needs it.
+    fn padded(&self, side: usize, padding: [usize; 2], crop: usize) -> Places {
+        let places = Places::all(side).padded(padding, self.mode());
+        let lacks = if self.pad_if_needed { crop.saturating_sub(places.len()) } else { 0 };
+        places.padded([lacks, lacks], self.mode())
+    }
+}
+
+/// Where a crop of one axis starts: anywhere that it stays inside.
+fn anywhere(side: usize, crop: usize, draw: &mut Draw) -> usize {
+    draw.below(side.saturating_sub(crop) as u64 + 1) as usize
 }
 
 fn cropped(picture: Picture, size: Size) -> Spec {
@@ -230,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_random_crop_stays_inside_and_reaches_every_place() {
-        let crop = RandomCrop { size: vec![2, 2].try_into().unwrap() };
+        let crop = random(r#"{"size": [2, 2]}"#);
         let mut corners = std::collections::BTreeSet::new();
         for epoch in 0..200 {
             let mut draw = Draw::new(1, epoch, b"x", 1);
@@ -242,9 +297,33 @@ mod tests {
         assert_eq!(corners.into_iter().collect::<Vec<_>>(), [1, 2, 3, 5, 6, 7]);
     }
 
+    fn random(parameters: &str) -> RandomCrop {
+        serde_json::from_str(parameters).unwrap()
+    }
+
+    #[test]
+    fn what_is_padded_twice_is_mirrored_twice() {
+        let crop = random(
+            r#"{"size": [1, 9], "padding": [1, 0], "pad_if_needed": true, "padding_mode": "reflect"}"#,
+        );
+        // 1 2 3 becomes 2 1 2 3 2, and that lacks 4 on each side; the draw is 0 to 4.
+        let whole = [2, 3, 2, 1, 2, 1, 2, 3, 2, 3, 2, 1, 2];
+        let mut draw = Draw::new(0, 0, b"", 1);
+        for _ in 0..20 {
+            let out = crop.random_map(ramp(1, 3), &mut draw).unwrap();
+            assert!(whole.windows(9).any(|window| window == &out.data()[..]), "{:?}", out.data());
+        }
+    }
+
+    #[test]
+    fn unused_parameters_are_not_written() {
+        let text = serde_json::to_string(&random(r#"{"size": [4, 4]}"#)).unwrap();
+        assert_eq!(text, r#"{"size":[4,4]}"#);
+    }
+
     #[test]
     fn a_crop_larger_than_the_picture_names_the_way_out() {
-        let crop = RandomCrop { size: vec![4, 4].try_into().unwrap() };
+        let crop = random(r#"{"size": [4, 4]}"#);
         let error = crop.random_map(ramp(3, 9), &mut Draw::new(0, 0, b"", 1)).unwrap_err();
         assert_eq!(
             error.to_string(),

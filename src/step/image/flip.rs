@@ -1,11 +1,11 @@
-//! The random flip: left and right exchanged.
+//! The random flips: left and right, or top and bottom, exchanged.
 //!
 //! It knows no element type: any picture can be flipped, in either order of axes.
 
 use serde::{Deserialize, Serialize};
 
 use super::fusion::small_picture;
-use super::size::OutOfRange;
+use super::probability::Probability;
 use super::{Part, Picture, Window, array_in, array_of_bytes};
 use crate::draw::Draw;
 use crate::sample::{Layout, Sample, Spec};
@@ -21,35 +21,22 @@ pub struct RandomHorizontalFlip {
     p: Probability,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
-struct Probability(f64);
-
-impl Default for Probability {
-    fn default() -> Probability {
-        Probability(0.5)
-    }
-}
-
-impl TryFrom<f64> for Probability {
-    type Error = OutOfRange;
-
-    fn try_from(p: f64) -> Result<Probability, OutOfRange> {
-        if (0.0..=1.0).contains(&p) {
-            return Ok(Probability(p));
-        }
-        Err(OutOfRange("p must be a number from 0 to 1"))
-    }
-}
-
-impl From<Probability> for f64 {
-    fn from(p: Probability) -> f64 {
-        p.0
-    }
+/// `random_vertical_flip`: top and bottom exchanged with probability `p` (default 0.5).
+///
+/// Takes any picture, HWC or CHW, and keeps its spec. It draws once, always: whether to flip.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RandomVerticalFlip {
+    #[serde(default)]
+    p: Probability,
 }
 
 impl Named for RandomHorizontalFlip {
     const NAME: &'static str = "random_horizontal_flip";
+}
+
+impl Named for RandomVerticalFlip {
+    const NAME: &'static str = "random_vertical_flip";
 }
 
 impl RandomMap for RandomHorizontalFlip {
@@ -63,13 +50,13 @@ impl RandomMap for RandomHorizontalFlip {
 
     fn parts(&self, input: &Spec, draw: &mut Draw) -> Option<Vec<Part>> {
         let (height, width) = small_picture(input)?;
-        let flipped = draw.chance(self.p.0);
+        let flipped = self.p.hits(draw);
         Some(vec![if flipped { Part::Mirror } else { Part::Crop(Window::whole(height, width)) }])
     }
 
     fn random_map(&self, input: Sample, draw: &mut Draw) -> Result<Sample, StepError> {
         let output = self.spec(&input.spec())?;
-        if !draw.chance(self.p.0) {
+        if !self.p.hits(draw) {
             return Ok(input);
         }
         let picture = array_in(input)?;
@@ -88,6 +75,39 @@ pub(super) fn mirrored(source: &[u8], target: &mut [u8], width: usize, pixel: us
     let rows = source.chunks_exact(width * pixel);
     for (source, target) in rows.zip(target.chunks_exact_mut(width * pixel)) {
         mirror(source, target, pixel);
+    }
+}
+
+impl RandomMap for RandomVerticalFlip {
+    fn spec(&self, input: &Spec) -> Result<Spec, Unfit> {
+        Picture::of(input).map(Picture::spec)
+    }
+
+    fn reach(&self, _input: &Spec) -> Reach {
+        Reach::Place
+    }
+
+    fn random_map(&self, input: Sample, draw: &mut Draw) -> Result<Sample, StepError> {
+        let output = self.spec(&input.spec())?;
+        if !self.p.hits(draw) {
+            return Ok(input);
+        }
+        let picture = array_in(input)?;
+        let (height, width, channels) = picture.picture().unwrap_or_default();
+        let element = picture.dtype().size();
+        let row = match picture.layout() {
+            Layout::Chw => width * element,
+            Layout::Hwc | Layout::Plain => width * channels * element,
+        };
+        array_of_bytes(&output, |bytes| {
+            let planes = picture.data().chunks_exact(height * row);
+            for (source, target) in planes.zip(bytes.chunks_exact_mut(height * row)) {
+                let rows = source.chunks_exact(row).rev();
+                for (source, target) in rows.zip(target.chunks_exact_mut(row)) {
+                    target.copy_from_slice(source);
+                }
+            }
+        })
     }
 }
 
@@ -137,6 +157,22 @@ mod tests {
             assert_eq!(&out.data()[..], flipped);
             let out = always(0.0).random_map(Sample::Array(picture), &mut draw).unwrap();
             assert_eq!(&out.data()[..], &[1, 2, 3, 4, 5, 6]);
+        }
+    }
+
+    #[test]
+    fn rows_change_places_and_planes_do_not() {
+        let cases: [(Layout, &[usize], &[u8]); 2] = [
+            (Layout::Hwc, &[2, 1, 3], &[4, 5, 6, 1, 2, 3]),
+            (Layout::Chw, &[2, 3, 1], &[3, 2, 1, 6, 5, 4]),
+        ];
+        for (layout, shape, flipped) in cases {
+            let data = Buffer::copy_of(&[1, 2, 3, 4, 5, 6]);
+            let picture = Array::from_parts(Dtype::Uint8, layout, shape, data).unwrap();
+            let step = RandomVerticalFlip { p: 1.0.try_into().unwrap() };
+            let mut draw = Draw::new(0, 0, b"", 1);
+            let out = step.random_map(Sample::Array(picture), &mut draw).unwrap();
+            assert_eq!(&out.data()[..], flipped);
         }
     }
 

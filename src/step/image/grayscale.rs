@@ -57,6 +57,13 @@ impl Channels {
     }
 }
 
+impl Grayscale {
+    /// The one that keeps three channels.
+    pub(super) fn keeping() -> Grayscale {
+        Grayscale { channels: Channels::Three }
+    }
+}
+
 impl Named for Grayscale {
     const NAME: &'static str = "grayscale";
 }
