@@ -16,6 +16,7 @@ mod say;
 mod setup;
 mod stats;
 mod unmount;
+mod verify;
 mod watchdog;
 
 use std::path::PathBuf;
@@ -28,7 +29,8 @@ use nix::sys::signal::{SigSet, Signal};
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    could not be done: the source, the cache, the mount or the kernel is in the way
+  1    could not be done: the source, the cache, the mount or the kernel is in the way;
+       of `verify` also: some samples differ
   2    the command line or the config is wrong
   3    done, but some samples could not be made, or records are damaged (they are listed)
   130  stopped by Ctrl-C; what was done so far is kept";
@@ -37,6 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   parbake demo-data photos /tmp/photos            make a set to try things on
   parbake check photos.toml                       what each step makes, and where it may be cut
+  parbake verify photos.toml                      the pixels of Pillow and torchvision? how fast?
   parbake profile photos.toml --apply             measure every cut, keep the best in the config
   parbake materialize photos.toml                 fill the cache
   parbake mount photos.toml /mnt/photos           serve it: read /mnt/photos/**/*.npy
@@ -67,6 +70,7 @@ enum Command {
     Stats(stats::Stats),
     Export(export::Export),
     Explain(explain::Explain),
+    Verify(verify::Verify),
     Cache(cache::CacheArgs),
     DemoData(demo_data::DemoData),
     #[command(hide = true)]
@@ -105,6 +109,7 @@ pub fn main() -> ExitCode {
         Command::Stats(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Explain(command) => command.run(),
+        Command::Verify(command) => command.run(),
         Command::Cache(command) => command.run(),
         Command::DemoData(command) => command.run(),
         Command::Watchdog(command) => command.run(),

@@ -16,3 +16,4 @@ mod reference;
 mod source;
 mod split;
 mod steps;
+mod verify;
