@@ -128,7 +128,7 @@ fn plan(
 ) -> Result<(Plan, bool), ConfigError> {
     let matcher = Matcher::new(raw.r#match.get_ref())
         .map_err(|error| places.at(raw.r#match.span(), error))?;
-    let pipeline = steps::pipeline(steps, raw.output, places)?;
+    let pipeline = steps::pipeline(steps, raw.output, raw.compat.as_ref(), places)?;
     let strategy = match raw.strategy.as_ref().or(for_all) {
         Some(raw) => Some(strategy(raw, &pipeline, several, places)?),
         None => None,

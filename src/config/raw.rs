@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use crate::fs::Naming;
 use crate::output::Output;
+use crate::step::image::Compat;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +38,7 @@ pub(super) struct RawSource {
 pub(super) struct RawPipeline {
     pub(super) r#match: Spanned<Vec<String>>,
     pub(super) output: Spanned<Output>,
+    pub(super) compat: Option<Spanned<Compat>>,
     pub(super) strategy: Option<RawStrategy>,
 }
 

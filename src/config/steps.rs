@@ -7,6 +7,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::{ConfigError, Places, nearest};
 use crate::output::Output;
 use crate::pipeline::{BadPipeline, Pipeline};
+use crate::step::image::Compat;
 use crate::step::{self, Kind};
 
 /// The step tables of a pipeline.
@@ -47,10 +48,12 @@ pub(super) fn take<'a>(
     Ok(taken)
 }
 
-/// The pipeline of these steps, each read and typed.
+/// The pipeline of these steps, each read and typed. `compat` is given to the steps that have such
+/// a parameter and don't give it themselves.
 pub(super) fn pipeline(
     tables: Tables<'_>,
     output: Spanned<Output>,
+    compat: Option<&Spanned<Compat>>,
     places: &Places,
 ) -> Result<Pipeline, ConfigError> {
     let mut steps = Vec::new();
@@ -74,6 +77,9 @@ pub(super) fn pipeline(
                 None => format!("it is one of {}", listed()),
             }));
         };
+        if let (Some(compat), true) = (compat, Compat::STEPS.contains(&name)) {
+            give(&mut table, "compat", compat);
+        }
         let built = step::build(name, table.into_deserializer()).map_err(|error| {
             let span = error.span().unwrap_or(used.span());
             places.toml_at(span, &error).in_step(number, name)
@@ -94,6 +100,16 @@ pub(super) fn pipeline(
         };
         places.at(span, error)
     })
+}
+
+/// Puts a parameter into a step's table unless it is there; errors about it point at `value`.
+fn give(table: &mut Spanned<DeValue<'_>>, key: &'static str, value: &Spanned<impl ToString>) {
+    let DeValue::Table(table) = table.get_mut() else { return };
+    if !table.contains_key(key) {
+        let text = DeValue::String(value.get_ref().to_string().into());
+        let key = Spanned::new(value.span(), key.into());
+        table.insert(key, Spanned::new(value.span(), text));
+    }
 }
 
 fn listed() -> String {

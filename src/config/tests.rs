@@ -144,6 +144,33 @@ fn a_bad_split_says_what_there_is_and_why() {
 }
 
 #[test]
+fn compat_of_a_pipeline_is_that_of_its_steps_unless_they_say_otherwise() {
+    let given = |text: &str| {
+        let config = parse(text).unwrap();
+        config.plans[0].pipeline.parameters().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let text = GOOD.replace("output = \"npy\"", "output = \"npy\"\ncompat = \"tensorflow\"");
+    let steps = given(&text);
+    assert!(steps[0].contains(r#""compat":"tensorflow""#), "{steps:?}");
+    assert!(steps[1].contains(r#""compat":"tensorflow""#), "{steps:?}");
+    assert!(!steps[2].contains("compat"), "{steps:?}");
+    let steps = given(&text.replace("= 256", "= 256\ncompat = \"pillow-12\""));
+    assert!(steps[1].contains(r#""compat":"pillow-12""#), "{steps:?}");
+    // What is the default is not written down: keys stay what they were.
+    let plain = text.replace("tensorflow", "pillow-13");
+    assert_eq!(given(&plain), given(GOOD));
+
+    let error = parse(&text.replace("tensorflow", "tensorflaw")).unwrap_err();
+    assert!(error.to_string().starts_with("sets/photos.toml:8: unknown variant `tensorflaw`"));
+    assert_eq!(error.way_out(), Some("did you mean `tensorflow`?"));
+    let error = parse(&text.replace("= 256", "= 256\nfilter = \"box\"")).unwrap_err().to_string();
+    assert!(
+        error.contains("step 2 `resize` can't do filter = \"box\" with compat = \"tensorflow\""),
+        "{error}"
+    );
+}
+
+#[test]
 fn sizes_codecs_globs_and_toml_are_checked_in_place() {
     assert!(
         mistake("200GiB", "plenty").0.starts_with("sets/photos.toml:22: `plenty` is not a size")

@@ -2,13 +2,15 @@
 //!
 //! A picture is an array with axes: height × width × channels (HWC) as decoded, or channels ×
 //! height × width (CHW) after [`ToChw`]. The reference for every pixel is Pillow 13 and
-//! torchvision, bit for bit; where we differ on purpose, the step's documentation says so.
+//! torchvision, bit for bit, unless `compat` names another; where we differ on purpose, the step's
+//! documentation says so.
 //!
 //! Nothing here knows of files, caches or pipelines. What all steps share is in this file: they
 //! ask a spec for its `Picture` and make the array that the spec they promised describes.
 
 mod augment;
 mod cast;
+mod compat;
 mod crop;
 mod decode;
 mod flip;
@@ -32,6 +34,7 @@ pub use augment::{
     RandomPosterize, RandomRotation, RandomSolarize, TrivialAugmentWide,
 };
 pub use cast::Cast;
+pub use compat::Compat;
 pub use crop::{CenterCrop, RandomCrop};
 pub use decode::{DecodeImage, Mode};
 pub use flip::{RandomHorizontalFlip, RandomVerticalFlip};

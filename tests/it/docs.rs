@@ -7,6 +7,7 @@ use std::path::Path;
 
 use parbake::config::Config;
 use parbake::step;
+use parbake::step::image::Compat;
 
 /// Parameters that the steps take; a step whose parameters change fails the test below.
 fn parameters(name: &str) -> Vec<String> {
@@ -35,6 +36,14 @@ fn every_step_and_parameter_is_described() {
     }
     let headings = text.matches("\n### `").count();
     assert!(headings >= step::NAMES.len());
+}
+
+#[test]
+fn compat_is_given_to_the_steps_that_take_it() {
+    for name in step::NAMES {
+        let takes = parameters(name).iter().any(|parameter| parameter == "compat");
+        assert_eq!(takes, Compat::STEPS.contains(name), "{name}");
+    }
 }
 
 #[test]

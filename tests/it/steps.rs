@@ -5,6 +5,7 @@
 
 mod corpus;
 mod golden;
+mod pillow;
 
 use parbake::draw::Draw;
 use parbake::sample::{Array, Buffer, Dim, Dtype, Layout, Sample, Spec};
@@ -28,11 +29,20 @@ fn run(step: &Step, input: Sample, epoch: u64) -> Result<Sample, StepError> {
 /// Parameters that every step is tried with. A step that isn't here fails the test that asks.
 fn variants(name: &str) -> Vec<serde_json::Value> {
     match name {
-        "decode_image" => vec![json!({}), json!({"mode": "l"}), json!({"mode": "rgba"})],
+        "decode_image" => vec![
+            json!({}),
+            json!({"mode": "l"}),
+            json!({"mode": "rgba", "orientation": "apply"}),
+            json!({"bits16": "keep"}),
+            json!({"compat": "tensorflow"}),
+        ],
         "resize" => vec![
             json!({"short_side": 9}),
             json!({"size": [5, 17], "filter": "lanczos"}),
             json!({"size": [11, 2], "filter": "nearest"}),
+            json!({"size": [5, 17], "compat": "pillow-12"}),
+            json!({"short_side": 9, "compat": "tensorflow"}),
+            json!({"size": [11, 2], "filter": "nearest", "compat": "tensorflow"}),
         ],
         "center_crop" => vec![json!({"size": [6, 9]})],
         "random_crop" => vec![
@@ -46,7 +56,11 @@ fn variants(name: &str) -> Vec<serde_json::Value> {
             json!({"padding": [40, 1], "fill": [9]}),
         ],
         "random_resized_crop" => {
-            vec![json!({"size": [7, 8]}), json!({"size": [3, 3], "scale": [1, 1], "ratio": [9, 9]})]
+            vec![
+                json!({"size": [7, 8]}),
+                json!({"size": [3, 3], "scale": [1, 1], "ratio": [9, 9]}),
+                json!({"size": [7, 8], "compat": "tensorflow"}),
+            ]
         }
         "random_horizontal_flip"
         | "random_vertical_flip"
@@ -87,13 +101,16 @@ fn variants(name: &str) -> Vec<serde_json::Value> {
             json!({"value": "random", "p": 1}),
             json!({"value": 255, "scale": [0, 1], "ratio": [0.001, 1000]}),
         ],
-        "grayscale" => vec![json!({}), json!({"channels": 3})],
+        "grayscale" => {
+            vec![json!({}), json!({"channels": 3}), json!({"compat": "tensorflow"})]
+        }
         "normalize" => vec![
             json!({"mean": [0.5], "std": [0.2]}),
             json!({"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}),
         ],
         "cast" => Dtype::ALL.iter().map(|dtype| json!({"dtype": dtype})).collect(),
-        "to_float" | "pixel_center" | "to_chw" => vec![json!({})],
+        "to_float" => vec![json!({}), json!({"compat": "tensorflow"})],
+        "pixel_center" | "to_chw" => vec![json!({})],
         _ => panic!("say with which parameters `{name}` is to be tried"),
     }
 }
@@ -346,6 +363,7 @@ fn fixtures() -> &'static [Fixture] {
             ImageFormat::Ico,
             ImageFormat::Pnm,
             ImageFormat::Qoi,
+            ImageFormat::Tga,
             ImageFormat::Tiff,
             ImageFormat::WebP,
         ];
@@ -437,6 +455,51 @@ fn damaged_files_are_errors_or_pictures_of_the_probed_size() {
             {
                 assert_eq!(probed, made.spec(), "{name}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_size_beyond_the_limit_is_told_from_the_header() {
+    let little = |n: u32| n.to_le_bytes();
+    let jpeg = b"\xff\xd8\xff\xc0\0\x11\x08\xff\xff\xff\xff\x03\x01\x22\0\x02\x11\x01\x03\x11\x01";
+    let png = [&b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"[..], &[0, 1, 0, 0, 0, 1, 0, 0, 8, 2, 0, 0, 0]]
+        .concat();
+    let gif =
+        [&b"GIF89a\xff\xff\xff\xff\0\0\0,\0\0\0\0\xff\xff\xff\xff\0\x02"[..], &[0; 4]].concat();
+    let dib = |height: u32| {
+        let tail = [&[1, 0, 24, 0][..], &[0; 24]].concat();
+        [&little(40)[..], &little(50_000), &little(height), &tail].concat()
+    };
+    let bmp = [&b"BM"[..], &little(54), &[0; 4], &little(54), &dib(50_000)].concat();
+    let ico =
+        [&b"\0\0\x01\0\x01\0\0\0\0\0\x01\0\x18\0"[..], &little(40), &little(22), &dib(100_000)]
+            .concat();
+    let entry = |tag: u8| [&[tag, 1, 4, 0, 1, 0, 0, 0][..], &little(1 << 16)].concat();
+    let tiff = [&b"II*\0\x08\0\0\0\x02\0"[..], &entry(0), &entry(1), &[0; 4]].concat();
+    let webp = b"RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0\xff\xff\0\xff\xff\0";
+    let qoi = [&b"qoif"[..], &[0, 1, 0, 0, 0, 1, 0, 0, 3, 0], &[0; 8]].concat();
+    let mut tga = [0; 18];
+    (tga[2], tga[16]) = (2, 24);
+    tga[12..16].fill(0xff);
+    let files: [(&str, &[u8]); 11] = [
+        ("JPEG", jpeg),
+        ("PNG", &png),
+        ("GIF", &gif),
+        ("BMP", &bmp),
+        ("ICO", &ico),
+        ("TIFF", &tiff),
+        ("WebP", webp),
+        ("QOI", &qoi),
+        ("TGA", &tga),
+        ("PPM", b"P6 65536 65536 255\n"),
+        ("PAM", b"P7\nWIDTH 65536\nHEIGHT 65536\nDEPTH 3\nMAXVAL 255\nENDHDR\n"),
+    ];
+    for parameters in [json!({}), json!({"bits16": "keep", "orientation": "apply"})] {
+        let step = build("decode_image", parameters);
+        for (name, bytes) in files {
+            let made = run(&step, Sample::Bytes(Buffer::copy_of(bytes)), 0);
+            assert!(matches!(made, Err(StepError::Limit(_))), "{name}: {made:?}");
         }
     }
 }

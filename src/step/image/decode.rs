@@ -1,35 +1,66 @@
-//! Decoding: a compressed picture of any common format to 8-bit pixels.
+//! Decoding: a compressed picture of any common format to pixels of 8 bits, or of 16.
 //!
 //! The format is told by the first bytes of the content, never by a name. The size is read from
 //! the header and checked before memory is taken for pixels. Each format is a file in `decode/`;
 //! this one knows only which there are and what all of them must keep.
 
+mod bmp;
+mod exif;
 mod gif;
+mod ico;
+mod ifd;
 mod jpeg;
+mod orientation;
 mod other;
 mod pixels;
 mod png;
+mod pnm;
+mod tga;
+mod tiff;
+mod webp;
+mod ycck;
 
 use image::ImageFormat;
 use serde::{Deserialize, Serialize};
 
+use self::exif::Told;
+use super::Compat;
+use super::compat::either_pillow;
 use super::size::OutOfRange;
 use super::{Part, Window, array_in};
-use crate::sample::{Array, ArraySpec, Dim, Dtype, Layout, MAX_SAMPLE_BYTES, Sample, Spec};
+use crate::sample::{Array, ArraySpec, Buffer, Dim, Dtype, Layout, MAX_SAMPLE_BYTES, Sample, Spec};
 use crate::step::{Map, Named, StepError, Unfit};
 
-/// `decode_image`: the pixels of a compressed picture, uint8 HWC.
+/// `decode_image`: the pixels of a compressed picture, uint8 or uint16 HWC.
 ///
-/// Reads JPEG, PNG, GIF, BMP, TIFF, WebP, PNM, ICO and QOI; of several pictures in a file, the
+/// Reads JPEG, PNG, GIF, BMP, TIFF, WebP, PNM, ICO, TGA and QOI; of several pictures in a file, the
 /// first (of an ICO file, the largest). The pixels are those of Pillow 13's `convert(mode)`:
 ///
 /// * `mode = "rgb"` (default): red, green, blue; alpha is dropped, not blended.
 /// * `mode = "l"`: one lightness, as `grayscale` makes it of rgb.
 /// * `mode = "rgba"`: with alpha, 255 where the file has none.
 ///
-/// CMYK becomes RGB by Pillow's formula, without a colour profile. On purpose unlike Pillow,
-/// which cuts 16-bit gray off at 255, every 16-bit value becomes its high byte. Orientation tags
-/// and colour profiles are ignored. A file that ends before its last pixel is an error.
+/// CMYK becomes RGB by Pillow's formula, without a colour profile; colour profiles are ignored. A
+/// file that ends before its last pixel is an error.
+///
+/// `bits16` says what becomes of files of more than 8 bits:
+///
+/// * `high_byte` (default): every value its high byte, on purpose unlike Pillow, which cuts gray
+///   off at 255.
+/// * `keep`: the picture is uint16, whatever the file has: 8-bit values are multiplied by 257, so
+///   that white is 65,535 either way. Lightness is weighted as for 8 bits.
+///
+/// `orientation` says what becomes of the tag of that name in EXIF or XMP data:
+///
+/// * `ignore` (default): nothing, as in `Image.open` and torchvision.
+/// * `apply`: the picture is turned as `PIL.ImageOps.exif_transpose` does. Values other than 1 to 8
+///   mean nothing.
+///
+/// TIFF's own tag is always applied, as Pillow does.
+///
+/// `compat = "tensorflow"` makes what `tf.io.decode_image(channels=3)` does: of JPEG, by
+/// libjpeg-turbo's fast integer transform, with CMYK rounded down; of GIF, black where the first
+/// picture doesn't cover the canvas. Only with `mode = "rgb"` and 8 bits.
 ///
 /// `max_pixels` (default 178,956,970, where Pillow sees a decompression bomb) limits height ×
 /// width.
@@ -40,6 +71,53 @@ pub struct DecodeImage {
     mode: Mode,
     #[serde(default)]
     max_pixels: MaxPixels,
+    #[serde(default, skip_serializing_if = "Turn::is_default")]
+    orientation: Turn,
+    #[serde(default, skip_serializing_if = "Bits16::is_default")]
+    bits16: Bits16,
+    #[serde(
+        default,
+        deserialize_with = "either_pillow",
+        skip_serializing_if = "Compat::is_default"
+    )]
+    compat: Compat,
+}
+
+/// What becomes of an orientation tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Turn {
+    #[default]
+    Ignore,
+    Apply,
+}
+
+/// What becomes of values of more than 8 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Bits16 {
+    #[default]
+    HighByte,
+    Keep,
+}
+
+impl Turn {
+    fn is_default(&self) -> bool {
+        *self == Turn::default()
+    }
+}
+
+impl Bits16 {
+    fn is_default(&self) -> bool {
+        *self == Bits16::default()
+    }
+
+    fn dtype(self) -> Dtype {
+        match self {
+            Bits16::HighByte => Dtype::Uint8,
+            Bits16::Keep => Dtype::Uint16,
+        }
+    }
 }
 
 /// The channels of a decoded picture.
@@ -106,7 +184,7 @@ impl DecodeImage {
         needed: &Window,
     ) -> Result<(Array, (usize, usize)), StepError> {
         let _ = needed;
-        let picture = array_in(self.decode(bytes)?)?;
+        let picture = array_in(self.made_of(bytes)?)?;
         match picture.picture() {
             Some((height, width, _)) if (height, width) == size => Ok((picture, (0, 0))),
             _ => {
@@ -115,20 +193,10 @@ impl DecodeImage {
         }
     }
 
-    fn decode(&self, bytes: &[u8]) -> Result<Sample, StepError> {
-        match Format::of(bytes) {
-            Some(Format::Jpeg) => jpeg::decode(self, bytes),
-            Some(Format::Png) => png::decode(self, bytes),
-            Some(Format::Gif) => gif::decode(self, bytes),
-            Some(Format::Other(name, format)) => other::decode(self, bytes, name, format),
-            None => Err(StepError::Unsupported(unknown(bytes))),
-        }
-    }
-
     /// The spec of a decoded picture of this size.
     fn spec_of(&self, height: Dim, width: Dim) -> Spec {
         let channels = Dim::Is(self.mode.channels());
-        Spec::Array(ArraySpec::hwc(Dtype::Uint8, height, width, channels))
+        Spec::Array(ArraySpec::hwc(self.bits16.dtype(), height, width, channels))
     }
 
     /// Refuses a size that a header claims, before any memory is taken for it.
@@ -145,7 +213,7 @@ impl DecodeImage {
             )));
         }
         // Four channels are the most that any decoder needs in between.
-        if pixels * 4 > MAX_SAMPLE_BYTES as u128 {
+        if pixels * 4 * self.bits16.dtype().size() as u128 > MAX_SAMPLE_BYTES as u128 {
             return Err(StepError::Limit(format!(
                 "a picture of {height} × {width} takes more than {} MiB",
                 MAX_SAMPLE_BYTES >> 20
@@ -154,16 +222,98 @@ impl DecodeImage {
         Ok(())
     }
 
-    /// A picture of the size that was admitted, its bytes written by `write`.
+    fn array(&self, size: Dimensions) -> Result<Array, StepError> {
+        let shape = [size.height, size.width, self.mode.channels()];
+        Ok(Array::for_overwrite(self.bits16.dtype(), Layout::Hwc, &shape)?)
+    }
+
+    /// A picture of the size that was admitted, its 8-bit values written by `write`.
     fn picture(
         &self,
         size: Dimensions,
         write: impl FnOnce(&mut [u8]) -> Result<(), StepError>,
     ) -> Result<Sample, StepError> {
-        let shape = [size.height, size.width, self.mode.channels()];
-        let mut array = Array::for_overwrite(Dtype::Uint8, Layout::Hwc, &shape)?;
-        write(array.elements_mut().unwrap_or_default())?;
+        let mut array = self.array(size)?;
+        if let Some(wide) = array.elements_mut::<u16>() {
+            let mut narrow = Buffer::for_overwrite(wide.len());
+            write(&mut narrow)?;
+            for (wide, narrow) in wide.iter_mut().zip(&*narrow) {
+                *wide = u16::from(*narrow) * 257;
+            }
+        } else {
+            write(array.elements_mut().unwrap_or_default())?;
+        }
         Ok(Sample::Array(array))
+    }
+
+    /// A picture of the size that was admitted, of 8-bit values of `channels`: see
+    /// [`pixels::convert`].
+    fn narrow(
+        &self,
+        size: Dimensions,
+        channels: usize,
+        values: &[u8],
+    ) -> Result<Sample, StepError> {
+        self.picture(size, |out| {
+            pixels::convert(values, channels, self.mode, out);
+            Ok(())
+        })
+    }
+
+    /// The same of 16-bit values.
+    fn wide(&self, size: Dimensions, channels: usize, values: &[u16]) -> Result<Sample, StepError> {
+        if self.bits16 == Bits16::HighByte {
+            let mut high = Buffer::for_overwrite(values.len());
+            for (high, value) in high.iter_mut().zip(values) {
+                *high = (value >> 8) as u8;
+            }
+            return self.narrow(size, channels, &high);
+        }
+        let mut array = self.array(size)?;
+        pixels::convert(values, channels, self.mode, array.elements_mut().unwrap_or_default());
+        Ok(Sample::Array(array))
+    }
+
+    /// Refuses what the library of `compat` hasn't got.
+    fn fits(&self) -> Result<(), Unfit> {
+        match (self.compat, self.mode, self.bits16) {
+            (Compat::Pillow13 | Compat::Pillow12, _, _)
+            | (Compat::TensorFlow, Mode::Rgb, Bits16::HighByte) => Ok(()),
+            (Compat::TensorFlow, Mode::Rgb, Bits16::Keep) => Err(self
+                .compat
+                .cannot("bits16 = \"keep\"", "tf.io.decode_image makes uint8 of every format")),
+            (Compat::TensorFlow, Mode::L | Mode::Rgba, _) => Err(self.compat.cannot(
+                "another mode than \"rgb\"",
+                "tf.io.decode_image makes others of some formats only; put `grayscale` after it",
+            )),
+        }
+    }
+
+    fn made_of(&self, bytes: &[u8]) -> Result<Sample, StepError> {
+        self.fits()?;
+        let Some(format) = Format::of(bytes) else {
+            return Err(StepError::Unsupported(unknown(bytes)));
+        };
+        let stored = self.decode(format, bytes)?;
+        match self.orientation {
+            Turn::Ignore => Ok(stored),
+            Turn::Apply => exif::orientation(format, bytes).unless_told().turn(stored),
+        }
+    }
+
+    fn decode(&self, format: Format, bytes: &[u8]) -> Result<Sample, StepError> {
+        match format {
+            Format::Jpeg => jpeg::decode(self, bytes),
+            Format::Png => png::decode(self, bytes),
+            Format::Gif => gif::decode(self, bytes),
+            Format::Bmp => bmp::decode(self, bytes),
+            Format::Ico => ico::decode(self, bytes),
+            Format::Pnm => pnm::decode(self, bytes),
+            Format::Tga => tga::decode(self, bytes),
+            Format::Tiff => tiff::decode(self, bytes),
+            Format::WebP => webp::decode(self, bytes),
+            Format::Qoi => other::decode(self, bytes, "QOI", ImageFormat::Qoi),
+        }
     }
 }
 
@@ -174,7 +324,10 @@ impl Named for DecodeImage {
 impl Map for DecodeImage {
     fn spec(&self, input: &Spec) -> Result<Spec, Unfit> {
         match input {
-            Spec::Bytes => Ok(self.spec_of(Dim::Varies, Dim::Varies)),
+            Spec::Bytes => {
+                self.fits()?;
+                Ok(self.spec_of(Dim::Varies, Dim::Varies))
+            }
             Spec::Array(array) => {
                 Err(Unfit(format!("needs the bytes of a file, but gets {array}: put it first")))
             }
@@ -189,17 +342,31 @@ impl Map for DecodeImage {
         let Sample::Bytes(bytes) = input else {
             return Err(StepError::Unfit("needs the bytes of a file".to_owned()));
         };
-        self.decode(&bytes)
+        self.made_of(&bytes)
     }
 
     fn probe(&self, head: &[u8]) -> Option<Spec> {
-        let size = match Format::of(head)? {
+        let format = Format::of(head)?;
+        let stored = match format {
             Format::Jpeg => jpeg::size(head),
             Format::Png => png::size(head),
             Format::Gif => gif::size(head),
-            Format::Other(_, format) => other::size(head, format),
+            Format::Bmp => bmp::size(head),
+            Format::Ico => ico::size(head),
+            Format::Pnm => pnm::size(head),
+            Format::Tga => tga::size(head),
+            Format::Tiff => tiff::size(head),
+            Format::WebP => webp::size(head),
+            Format::Qoi => other::size(head, ImageFormat::Qoi),
         }?;
-        self.admit(size).ok()?;
+        self.admit(stored).ok()?;
+        let size = match self.orientation {
+            Turn::Apply if stored.height != stored.width => match exif::orientation(format, head) {
+                Told::Is(orientation) => orientation.turned(stored),
+                Told::NotYet => return None,
+            },
+            Turn::Apply | Turn::Ignore => stored,
+        };
         Some(self.spec_of(Dim::Is(size.height), Dim::Is(size.width)))
     }
 }
@@ -217,26 +384,32 @@ enum Format {
     Jpeg,
     Png,
     Gif,
-    Other(&'static str, ImageFormat),
+    Bmp,
+    Ico,
+    Pnm,
+    Tga,
+    Tiff,
+    WebP,
+    Qoi,
 }
 
 impl Format {
     /// The format, by the first bytes.
     fn of(bytes: &[u8]) -> Option<Format> {
-        if bytes.starts_with(b"II+\0") || bytes.starts_with(b"MM\0+") {
-            return Some(Format::Other("TIFF", ImageFormat::Tiff)); // BigTIFF
+        if ifd::is_tiff(bytes) {
+            return Some(Format::Tiff);
         }
-        match image::guess_format(bytes).ok()? {
-            ImageFormat::Jpeg => Some(Format::Jpeg),
-            ImageFormat::Png => Some(Format::Png),
-            ImageFormat::Gif => Some(Format::Gif),
-            format @ ImageFormat::Bmp => Some(Format::Other("BMP", format)),
-            format @ ImageFormat::Ico => Some(Format::Other("ICO", format)),
-            format @ ImageFormat::Pnm => Some(Format::Other("PNM", format)),
-            format @ ImageFormat::Qoi => Some(Format::Other("QOI", format)),
-            format @ ImageFormat::Tiff => Some(Format::Other("TIFF", format)),
-            format @ ImageFormat::WebP => Some(Format::Other("WebP", format)),
-            _ => None,
+        match image::guess_format(bytes) {
+            Ok(ImageFormat::Jpeg) => Some(Format::Jpeg),
+            Ok(ImageFormat::Png) => Some(Format::Png),
+            Ok(ImageFormat::Gif) => Some(Format::Gif),
+            Ok(ImageFormat::Bmp) => Some(Format::Bmp),
+            Ok(ImageFormat::Ico) => Some(Format::Ico),
+            Ok(ImageFormat::Pnm) => Some(Format::Pnm),
+            Ok(ImageFormat::Qoi) => Some(Format::Qoi),
+            Ok(ImageFormat::WebP) => Some(Format::WebP),
+            // The only one without a mark at its start.
+            _ => tga::is_tga(bytes).then_some(Format::Tga),
         }
     }
 }
@@ -260,7 +433,6 @@ fn unknown(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Buffer;
 
     fn step(text: &str) -> DecodeImage {
         serde_json::from_str(text).unwrap()
@@ -306,9 +478,22 @@ mod tests {
     }
 
     #[test]
+    fn what_tensorflow_has_not_is_refused_before_any_file() {
+        let spec = |text: &str| step(text).spec(&Spec::Bytes);
+        assert!(spec(r#"{"compat": "tensorflow"}"#).is_ok());
+        let error = spec(r#"{"compat": "tensorflow", "mode": "l"}"#).unwrap_err().to_string();
+        assert!(error.starts_with("can't do another mode than \"rgb\" with compat"), "{error}");
+        assert!(spec(r#"{"compat": "tensorflow", "bits16": "keep"}"#).is_err());
+        let kept = spec(r#"{"bits16": "keep", "mode": "l"}"#).unwrap();
+        assert_eq!(kept.to_string(), "uint16 [H, W, 1]");
+    }
+
+    #[test]
     fn parameters_have_their_defaults_written_out() {
         let text = serde_json::to_string(&step("{}")).unwrap();
         assert_eq!(text, r#"{"mode":"rgb","max_pixels":178956970}"#);
+        let plain = r#"{"orientation": "ignore", "bits16": "high_byte", "compat": "pillow-12"}"#;
+        assert_eq!(serde_json::to_string(&step(plain)).unwrap(), text);
         assert!(serde_json::from_str::<DecodeImage>(r#"{"mode": "cmyk"}"#).is_err());
         assert!(serde_json::from_str::<DecodeImage>(r#"{"max_pixels": 0}"#).is_err());
     }

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::paint::{Paint, Table, paint};
 use super::resample::{Source, looked_at, resample};
-use super::{DecodeImage, Filter, Window, array_in};
+use super::{Compat, DecodeImage, Filter, Window, array_in};
 use crate::sample::{ArraySpec, Dim, Dtype, Layout, Sample, Spec};
 use crate::step::StepError;
 
@@ -31,6 +31,8 @@ pub enum Part {
         size: (usize, usize),
         /// With these weights.
         filter: Filter,
+        /// As one of the Pillows does it.
+        compat: Compat,
     },
     /// Each value is made of the same channel's value at the same place alone, in the same way
     /// everywhere.
@@ -170,7 +172,7 @@ impl Run {
             let before = match &step.part {
                 Part::Crop(window) => window.within(&needed),
                 Part::Mirror => mirrored(&needed, step.takes.1),
-                Part::Resize { size, filter } => {
+                Part::Resize { size, filter, .. } => {
                     looked_at(step.takes, *size, *filter, &needed).ok()?
                 }
                 Part::Decode(_) | Part::Values | Part::ChannelsFirst => needed.clone(),
@@ -210,9 +212,9 @@ impl Run {
             match &step.part {
                 Part::Crop(window) => view.crop(window),
                 Part::Mirror => view.mirrored = !view.mirrored,
-                Part::Resize { size, filter } => {
-                    let made =
-                        worker.work(step.step, || view.resized(*size, *filter, &step.needed))?;
+                Part::Resize { size, filter, compat } => {
+                    let made = worker
+                        .work(step.step, || view.resized(*size, *filter, *compat, &step.needed))?;
                     let origin = (step.needed.rows.start, step.needed.columns.start);
                     view = View::new(made, origin, *size);
                     continue;
@@ -282,6 +284,7 @@ impl View {
         self,
         size: (usize, usize),
         filter: Filter,
+        compat: Compat,
         needed: &Window,
     ) -> Result<Sample, StepError> {
         let View { picture, mut part, mut origin, whole, mirrored } = self;
@@ -296,6 +299,6 @@ impl View {
         let (height, width) = (Dim::Is(needed.height()), Dim::Is(needed.width()));
         let output = ArraySpec::hwc(Dtype::Uint8, height, width, Dim::Is(channels));
         let source = Source { picture: &picture, at_hand: part, origin, whole };
-        resample(source, size, filter, needed, &Spec::Array(output))
+        resample(source, size, filter, compat, needed, &Spec::Array(output))
     }
 }

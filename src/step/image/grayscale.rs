@@ -4,8 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::compat::either_pillow;
 use super::size::OutOfRange;
-use super::{Picture, array_for, array_in, wrong_dtype};
+use super::{Compat, Picture, array_for, array_in, wrong_dtype};
 use crate::sample::{Array, Dim, Dtype, Element, Layout, Sample, Spec};
 use crate::step::{Map, Named, Reach, StepError, Unfit};
 
@@ -14,12 +15,21 @@ use crate::step::{Map, Named, Reach, StepError, Unfit};
 /// * uint8: Pillow's `convert("L")`, `(19595 R + 38470 G + 7471 B + 32768) >> 16`.
 /// * float32: torchvision's `0.2989 R + 0.587 G + 0.114 B`, in float32, from left to right.
 ///
+/// With `compat = "tensorflow"`, uint8 is `tf.image.rgb_to_grayscale`: the sum for float32 of
+/// values times the float32 nearest to 1/255, times 255.5, cut off. Float32 is the same in both.
+///
 /// Takes pictures of 3 channels, or of 1, which it keeps; HWC or CHW.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grayscale {
     #[serde(default)]
     channels: Channels,
+    #[serde(
+        default,
+        deserialize_with = "either_pillow",
+        skip_serializing_if = "Compat::is_default"
+    )]
+    compat: Compat,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -60,7 +70,7 @@ impl Channels {
 impl Grayscale {
     /// The one that keeps three channels.
     pub(super) fn keeping() -> Grayscale {
-        Grayscale { channels: Channels::Three }
+        Grayscale { channels: Channels::Three, compat: Compat::default() }
     }
 }
 
@@ -97,10 +107,13 @@ impl Map for Grayscale {
         }
         let mut made = array_for(&output)?;
         match picture.dtype() {
+            Dtype::Uint8 if self.compat == Compat::TensorFlow => {
+                convert(&picture, &mut made, |rgb: [u8; 3]| {
+                    (weighted(rgb.map(|x| f32::from(x) * (1.0 / 255.0))) * 255.5) as u8
+                });
+            }
             Dtype::Uint8 => convert(&picture, &mut made, luma),
-            _ => convert(&picture, &mut made, |[r, g, b]: [f32; 3]| {
-                0.2989 * r + 0.587 * g + 0.114 * b
-            }),
+            _ => convert(&picture, &mut made, weighted),
         }
         Ok(Sample::Array(made))
     }
@@ -110,6 +123,16 @@ impl Map for Grayscale {
 pub(super) fn luma([r, g, b]: [u8; 3]) -> u8 {
     let sum = u32::from(r) * 19_595 + u32::from(g) * 38_470 + u32::from(b) * 7_471;
     ((sum + 0x8000) >> 16) as u8
+}
+
+/// The same of 16-bit values.
+pub(super) fn wide_luma([r, g, b]: [u16; 3]) -> u16 {
+    let sum = u32::from(r) * 19_595 + u32::from(g) * 38_470 + u32::from(b) * 7_471;
+    ((sum + 0x8000) >> 16) as u16
+}
+
+fn weighted([r, g, b]: [f32; 3]) -> f32 {
+    0.2989 * r + 0.587 * g + 0.114 * b
 }
 
 fn convert<T: Element>(picture: &Array, made: &mut Array, gray: impl Fn([T; 3]) -> T) {
@@ -144,7 +167,8 @@ mod tests {
     use crate::sample::Buffer;
 
     fn made(channels: i64, layout: Layout, shape: &[usize], bytes: &[u8]) -> Vec<u8> {
-        let step = Grayscale { channels: channels.try_into().unwrap() };
+        let channels = channels.try_into().unwrap();
+        let step = Grayscale { channels, compat: Compat::Pillow13 };
         let data = Buffer::copy_of(bytes);
         let picture = Array::from_parts(Dtype::Uint8, layout, shape, data).unwrap();
         step.map(Sample::Array(picture)).unwrap().data().to_vec()
@@ -167,7 +191,7 @@ mod tests {
     fn floats_are_weighted_as_torchvision_does() {
         let mut picture = Array::for_overwrite(Dtype::Float32, Layout::Hwc, &[1, 1, 3]).unwrap();
         picture.elements_mut::<f32>().unwrap().copy_from_slice(&[0.3, 0.6, 0.9]);
-        let step = Grayscale { channels: Channels::One };
+        let step = Grayscale { channels: Channels::One, compat: Compat::Pillow13 };
         let Sample::Array(out) = step.map(Sample::Array(picture)).unwrap() else { panic!() };
         let wanted = 0.2989_f32 * 0.3 + 0.587 * 0.6 + 0.114 * 0.9;
         assert_eq!(out.elements::<f32>().unwrap(), [wanted]);

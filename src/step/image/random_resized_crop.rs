@@ -9,7 +9,7 @@ use super::fusion::small_picture;
 use super::resample::{Source, resample};
 use super::resize::resizable;
 use super::size::OutOfRange;
-use super::{Filter, Part, Size, Window, array_in};
+use super::{Compat, Filter, Part, Size, Window, array_in};
 use crate::draw::Draw;
 use crate::sample::{Sample, Spec};
 use crate::step::{Named, RandomMap, StepError, Unfit};
@@ -22,7 +22,7 @@ use crate::step::{Named, RandomMap, StepError, Unfit};
 /// largest rectangle in the middle whose shape is within `ratio`. The crop comes before the
 /// resize: no pixel outside of it has influence. `filter` is as for `resize`.
 ///
-/// Takes uint8 pictures of 1 to 4 channels and float32 pictures, HWC.
+/// Takes and makes what `resize` with this `filter` and `compat` does.
 ///
 /// Order of draws, for each try: area, shape, and if it fits, top row, left column. Area and
 /// shape are computed in double precision.
@@ -36,6 +36,8 @@ pub struct RandomResizedCrop {
     ratio: Ratio,
     #[serde(default)]
     filter: Filter,
+    #[serde(default, skip_serializing_if = "Compat::is_default")]
+    compat: Compat,
 }
 
 /// The smallest and the largest part of the picture's area.
@@ -133,7 +135,7 @@ impl Named for RandomResizedCrop {
 
 impl RandomMap for RandomResizedCrop {
     fn spec(&self, input: &Spec) -> Result<Spec, Unfit> {
-        let mut picture = resizable(input)?;
+        let mut picture = resizable(input, self.filter, self.compat)?;
         picture.height = crate::sample::Dim::Is(self.size.height.get());
         picture.width = crate::sample::Dim::Is(self.size.width.get());
         Ok(picture.spec())
@@ -143,7 +145,8 @@ impl RandomMap for RandomResizedCrop {
         let (height, width) = small_picture(input)?;
         let size = (self.size.height.get(), self.size.width.get());
         let chosen = self.choose(height, width, draw);
-        Some(vec![Part::Crop(chosen), Part::Resize { size, filter: self.filter }])
+        let resize = Part::Resize { size, filter: self.filter, compat: self.compat };
+        (self.compat != Compat::TensorFlow).then(|| vec![Part::Crop(chosen), resize])
     }
 
     fn random_map(&self, input: Sample, draw: &mut Draw) -> Result<Sample, StepError> {
@@ -153,7 +156,7 @@ impl RandomMap for RandomResizedCrop {
         let chosen = self.choose(height, width, draw);
         let (height, width) = (self.size.height.get(), self.size.width.get());
         let (source, window) = (Source::cut(&picture, chosen), Window::whole(height, width));
-        resample(source, (height, width), self.filter, &window, &output)
+        resample(source, (height, width), self.filter, self.compat, &window, &output)
     }
 }
 

@@ -1,9 +1,8 @@
-//! Resampling: a rectangle of a picture made into another size, as Pillow 13 does it.
+//! Resampling: a rectangle of a picture made into another size, as Pillow or TensorFlow does it.
 //!
-//! Two passes, one along each axis, each a weighted sum of neighbours. Only what a window of the
-//! output needs is computed, so a crop after a resize costs no more than its own pixels.
-//!
-//! Nor need more of the source be at hand than that window looks at.
+//! Pillow's way: two passes, one along each axis, each a weighted sum of neighbours. Only what a
+//! window of the output needs is computed, so a crop after a resize costs no more than its own
+//! pixels; nor need more of the source be at hand than that window looks at.
 //!
 //! It knows no parameters and no randomness. The weights are `weights.rs`'s, the sums
 //! `kernel.rs`'s.
@@ -13,16 +12,18 @@ mod alpha;
 mod avx2;
 mod kernel;
 mod nearest;
+mod tensorflow;
 mod weights;
 
+use std::fmt;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use self::kernel::Kernel;
 use self::weights::Table;
-use super::{Window, array_for};
-use crate::sample::{Array, Dtype, Layout, Sample, Spec};
+use super::{Compat, Window, array_for};
+use crate::sample::{Array, Dtype, Element, Layout, Sample, Spec};
 use crate::step::StepError;
 
 /// How neighbours are weighted when a picture is resized: Pillow's filters.
@@ -45,6 +46,19 @@ pub enum Filter {
     Bicubic,
     /// A sinc windowed by a wider one, over six pixels.
     Lanczos,
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Filter::Nearest => "nearest",
+            Filter::Box => "box",
+            Filter::Bilinear => "bilinear",
+            Filter::Hamming => "hamming",
+            Filter::Bicubic => "bicubic",
+            Filter::Lanczos => "lanczos",
+        })
+    }
 }
 
 /// The picture that is resampled: `whole`, of which only a part need be at hand.
@@ -137,48 +151,82 @@ impl<'a, T: Copy> Part<'a, T> {
 }
 
 /// Resamples `source` to `size` (height, width) and makes the part of it that `window` wants.
-/// `output` is the spec of that part: of the same element type and channels as the source. What
-/// [`looked_at`] says must be at hand.
+/// `output` is the spec of that part: of as many channels as the source, and of its element type or
+/// the one that `compat` makes of it. What [`looked_at`] says must be at hand; TensorFlow's way
+/// takes whole pictures only.
 pub(super) fn resample(
     source: Source,
     size: (usize, usize),
     filter: Filter,
+    compat: Compat,
     window: &Window,
     output: &Spec,
 ) -> Result<Sample, StepError> {
     let mut out = array_for(output)?;
+    if compat == Compat::TensorFlow {
+        match source.picture.dtype() {
+            Dtype::Uint8 => as_tensorflow::<u8>(&source, size, filter, window, &mut out)?,
+            Dtype::Uint16 => as_tensorflow::<u16>(&source, size, filter, window, &mut out)?,
+            _ => as_tensorflow::<f32>(&source, size, filter, window, &mut out)?,
+        }
+        return Ok(Sample::Array(out));
+    }
     match source.picture.dtype() {
         Dtype::Uint8 => {
-            let (part, target) = planes::<u8>(&source, &mut out)?;
+            let (part, target) = planes::<u8, u8>(&source, &mut out)?;
             let unchanged = size == part.whole;
             if alpha::has_alpha(part.plane.channels) && filter != Filter::Nearest && !unchanged {
                 let premultiplied = alpha::premultiplied(part.plane)?;
                 let plane = whole_of(&premultiplied, part.plane)?;
-                transform(&Part { plane, ..part }, size, filter, window, target)?;
+                transform(&Part { plane, ..part }, size, filter, compat, window, target)?;
                 alpha::divide(target, plane.channels);
             } else {
-                transform(&part, size, filter, window, target)?;
+                transform(&part, size, filter, compat, window, target)?;
             }
         }
+        Dtype::Uint16 => {
+            let (part, target) = planes::<u16, u16>(&source, &mut out)?;
+            transform(&part, size, filter, compat, window, target)?;
+        }
         Dtype::Float32 => {
-            let (part, target) = planes::<f32>(&source, &mut out)?;
-            transform(&part, size, filter, window, target)?;
+            let (part, target) = planes::<f32, f32>(&source, &mut out)?;
+            transform(&part, size, filter, compat, window, target)?;
         }
         dtype => return Err(StepError::Unfit(format!("cannot resample {dtype}"))),
     }
     Ok(Sample::Array(out))
 }
 
-fn planes<'a, T: Kernel>(
+fn as_tensorflow<T: Element + Into<f32>>(
+    source: &Source,
+    size: (usize, usize),
+    filter: Filter,
+    window: &Window,
+    out: &mut Array,
+) -> Result<(), StepError> {
+    match filter {
+        Filter::Nearest => {
+            let (part, target) = planes::<T, T>(source, out)?;
+            tensorflow::nearest(part.plane, size, window, target);
+        }
+        _ => {
+            let (part, target) = planes::<T, f32>(source, out)?;
+            tensorflow::bilinear(part.plane, size, window, target);
+        }
+    }
+    Ok(())
+}
+
+fn planes<'a, T: Element, U: Element>(
     source: &Source<'a>,
     out: &'a mut Array,
-) -> Result<(Part<'a, T>, &'a mut [T]), StepError> {
+) -> Result<(Part<'a, T>, &'a mut [U]), StepError> {
     let wrong = || StepError::Unfit("resampling needs one element type".to_owned());
     let (height, width, channels) = source.picture.picture().ok_or_else(wrong)?;
     let data = source.picture.elements::<T>().ok_or_else(wrong)?;
     let plane = Plane { data, stride: width * channels, height, width, channels };
     let Window { rows, columns } = source.at_hand.clone();
-    let target = out.elements_mut::<T>().ok_or_else(wrong)?;
+    let target = out.elements_mut::<U>().ok_or_else(wrong)?;
     let (top, left) = source.origin;
     Ok((Part { plane: plane.cut(rows, columns), top, left, whole: source.whole }, target))
 }
@@ -200,6 +248,7 @@ fn transform<T: Kernel>(
     part: &Part<T>,
     (height, width): (usize, usize),
     filter: Filter,
+    compat: Compat,
     window: &Window,
     out: &mut [T],
 ) -> Result<(), StepError> {
@@ -229,27 +278,33 @@ fn transform<T: Kernel>(
         (true, true) => {
             let rows = Table::new(filter, part.whole.0, height)?;
             let columns = Table::new(filter, part.whole.1, width)?;
-            both(part, (height, width), &rows, &columns, window, out)?;
+            let first = vertical_first(part.whole, (height, width), compat);
+            both(part, first, &rows, &columns, window, out)?;
         }
     }
     Ok(())
 }
 
-/// Both passes. Which is first decides the rounding in between, hence Pillow 13's rule: the
-/// vertical one if that drops more than twice the rows that the other drops columns. The plane
-/// in between is then never larger than the source or the whole output.
+/// Whether the pass along columns is the first of both, which decides the rounding in between:
+/// Pillow 13's rule is that it drops more than twice the rows that the other drops columns. The
+/// plane in between is then never larger than the source or the whole output.
+fn vertical_first(from: (usize, usize), to: (usize, usize), compat: Compat) -> bool {
+    let fewer_rows = from.0 as i64 - to.0 as i64;
+    let fewer_columns = from.1 as i64 - to.1 as i64;
+    compat != Compat::Pillow12 && fewer_rows > 0 && fewer_rows > 2 * fewer_columns
+}
+
+/// Both passes.
 fn both<T: Kernel>(
     part: &Part<T>,
-    (height, width): (usize, usize),
+    vertical_first: bool,
     rows: &Table<T::Weight>,
     columns: &Table<T::Weight>,
     window: &Window,
     out: &mut [T],
 ) -> Result<(), StepError> {
-    let fewer_rows = part.whole.0 as i64 - height as i64;
-    let fewer_columns = part.whole.1 as i64 - width as i64;
     let plane = part.plane;
-    if fewer_rows > 0 && fewer_rows > 2 * fewer_columns {
+    if vertical_first {
         let wanted = columns.sources(&window.columns);
         let (height, width) = (window.height(), wanted.len());
         let mut between = scratch::<T>(height * width * plane.channels)?;
@@ -299,7 +354,8 @@ mod tests {
             Dim::Is(channels),
         ));
         let source = Source::cut(picture, Window::whole(height, width));
-        resample(source, size, filter, &window, &output).unwrap().data().to_vec()
+        let made = resample(source, size, filter, Compat::Pillow13, &window, &output);
+        made.unwrap().data().to_vec()
     }
 
     #[test]
@@ -332,7 +388,9 @@ mod tests {
         let wanted = made(&small, (7, 25), Filter::Bicubic, Window::whole(7, 25));
         let source = Source::cut(&picture, Window { rows: 5..15, columns: 4..16 });
         let output = Spec::Array(ArraySpec::hwc(Dtype::Uint8, Dim::Is(7), Dim::Is(25), Dim::Is(3)));
-        let got = resample(source, (7, 25), Filter::Bicubic, &Window::whole(7, 25), &output);
+        let whole = Window::whole(7, 25);
+        let filter = Filter::Bicubic;
+        let got = resample(source, (7, 25), filter, Compat::Pillow13, &whole, &output);
         assert_eq!(&got.unwrap().data()[..], wanted);
     }
 

@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Part, array_for, array_in, array_of, wrong_dtype};
+use super::compat::either_pillow;
+use super::{Compat, Part, array_for, array_in, array_of, wrong_dtype};
 use crate::sample::{Array, ArraySpec, Dtype, Element, Sample, Spec};
 use crate::step::{Map, Named, Reach, StepError, Unfit};
 
@@ -12,9 +13,19 @@ use crate::step::{Map, Named, Reach, StepError, Unfit};
 ///
 /// uint8 is divided by 255, as torchvision's `ToTensor` does, and uint16 by 65,535, in float32;
 /// float32 is kept as it is, whatever its range. Axes stay where they are: `to_chw` moves them.
+///
+/// With `compat = "tensorflow"`, whole numbers are multiplied by the float32 nearest to 1/255 or
+/// 1/65,535, as `tf.image.convert_image_dtype` does: up to one unit in the last place away.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ToFloat {}
+pub struct ToFloat {
+    #[serde(
+        default,
+        deserialize_with = "either_pillow",
+        skip_serializing_if = "Compat::is_default"
+    )]
+    compat: Compat,
+}
 
 /// `pixel_center`: 8-bit values moved to −1 to 1, as `x / 127.5 − 1` in float32.
 ///
@@ -52,7 +63,12 @@ impl Map for ToFloat {
     fn map(&self, input: Sample) -> Result<Sample, StepError> {
         let output = self.spec(&input.spec())?;
         let array = array_in(input)?;
+        let multiply = self.compat == Compat::TensorFlow;
         match array.dtype() {
+            Dtype::Uint8 if multiply => each(&array, &output, |x: u8| f32::from(x) * (1.0 / 255.0)),
+            Dtype::Uint16 if multiply => {
+                each(&array, &output, |x: u16| f32::from(x) * (1.0 / 65_535.0))
+            }
             Dtype::Uint8 => each(&array, &output, |x: u8| f32::from(x) / 255.0),
             Dtype::Uint16 => each(&array, &output, |x: u16| f32::from(x) / 65_535.0),
             _ => Ok(Sample::Array(array)),
@@ -119,7 +135,7 @@ mod tests {
 
     #[test]
     fn ends_of_the_range_are_exact() {
-        let float = ToFloat {};
+        let float = ToFloat { compat: Compat::Pillow13 };
         assert_eq!(
             float.map(array(&[0_u8, 51, 255])).unwrap(),
             array(&[0.0_f32, 51.0 / 255.0, 1.0])
@@ -133,7 +149,8 @@ mod tests {
 
     #[test]
     fn other_types_are_refused_with_a_hint() {
-        let error = ToFloat {}.map(array(&[1_i64])).unwrap_err().to_string();
+        let error =
+            ToFloat { compat: Compat::Pillow13 }.map(array(&[1_i64])).unwrap_err().to_string();
         assert!(error.contains("but gets int64: put `cast`"), "{error}");
         assert!(PixelCenter {}.map(array(&[1_u16])).is_err());
     }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::build;
 
-fn corpus() -> Option<PathBuf> {
+pub(super) fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("PARBAKE_CORPUS").map(PathBuf::from);
     if folder.is_none() {
         eprintln!("SKIPPED: set PARBAKE_CORPUS to a folder of pictures to run this test");
@@ -18,7 +18,7 @@ fn corpus() -> Option<PathBuf> {
     folder
 }
 
-fn files_under(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn files_under(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut entries: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -98,6 +98,23 @@ fn pixels_of_known_troublemakers_are_right() {
     }
     assert!(wrong.is_empty(), "{right} right, but {}", wrong.join("\n"));
     assert!(right > 10, "only {right} files had a digest");
+}
+
+#[test]
+fn orientation_is_ignored_or_applied_as_asked() {
+    let Some(corpus) = corpus() else { return };
+    let expect = std::fs::read(corpus.join("repro/B06/expect.json")).unwrap();
+    let expect: Value = serde_json::from_slice(&expect).unwrap();
+    let step = build("decode_image", json!({"orientation": "apply"}));
+    let Kind::Fixed(map) = &step.kind else { panic!() };
+    for (name, entry) in expect.as_object().unwrap() {
+        let bytes = std::fs::read(corpus.join("repro/B06").join(name)).unwrap();
+        let made = map.map(Sample::Bytes(Buffer::copy_of(&bytes))).unwrap();
+        assert_eq!(map.probe(&bytes), Some(made.spec()), "{name}");
+        let hash: String =
+            Sha256::digest(&made.data()[..]).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hash, entry["applied"]["sha"], "{name}");
+    }
 }
 
 #[test]

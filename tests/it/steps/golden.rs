@@ -1,10 +1,9 @@
-//! The answers that `scripts/golden/images.py` wrote down, bit for bit.
+//! The answers that the scripts in `scripts/golden` wrote down, bit for bit.
 
 use std::path::{Path, PathBuf};
 
 use parbake::sample::{Array, Buffer, Dtype, Layout, Sample};
 use serde::Deserialize;
-use serde_json::json;
 
 use super::{build, run};
 
@@ -18,7 +17,8 @@ struct Manifest {
 #[derive(Deserialize)]
 struct Decode {
     file: String,
-    mode: String,
+    parameters: serde_json::Value,
+    dtype: Dtype,
     shape: Vec<usize>,
 }
 
@@ -37,12 +37,8 @@ struct Case {
     shape: Vec<usize>,
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/images")
-}
-
-fn read(name: &str) -> Vec<u8> {
-    std::fs::read(folder().join(name)).unwrap()
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
 /// Takes the next `len` bytes.
@@ -67,19 +63,34 @@ fn difference(made: &Sample, wanted: &[u8], shape: &[usize], dtype: Dtype) -> Op
 
 #[test]
 fn pixels_are_those_of_the_reference() {
+    check("images");
+}
+
+#[test]
+fn pixels_of_compat_pillow_12_are_those_of_pillow_12() {
+    check("pillow-12");
+}
+
+#[test]
+fn pixels_of_compat_tensorflow_are_those_of_tensorflow() {
+    check("tensorflow");
+}
+
+fn check(name: &str) {
+    let read = |file: &str| std::fs::read(folder(name).join(file)).unwrap();
     let manifest: Manifest = serde_json::from_slice(&read("manifest.json")).unwrap();
     let (inputs, outputs) = (read("inputs.bin"), read("outputs.bin"));
     let (mut inputs, mut outputs) = (inputs.as_slice(), outputs.as_slice());
     let mut wrong = Vec::new();
-    for Decode { file, mode, shape } in &manifest.decodes {
-        let wanted = next(&mut outputs, shape, Dtype::Uint8);
+    for Decode { file, parameters, dtype, shape } in &manifest.decodes {
+        let wanted = next(&mut outputs, shape, *dtype);
         let bytes = Buffer::copy_of(&read(&format!("files/{file}")));
-        match run(&build("decode_image", json!({ "mode": mode })), Sample::Bytes(bytes), 0) {
+        match run(&build("decode_image", parameters.clone()), Sample::Bytes(bytes), 0) {
             Ok(made) => {
-                let difference = difference(&made, wanted, shape, Dtype::Uint8);
-                wrong.extend(difference.map(|how| format!("{file} as {mode}: {how}")));
+                let difference = difference(&made, wanted, shape, *dtype);
+                wrong.extend(difference.map(|how| format!("{file} {parameters}: {how}")));
             }
-            Err(error) => wrong.push(format!("{file} as {mode}: {error}")),
+            Err(error) => wrong.push(format!("{file} {parameters}: {error}")),
         }
     }
     let arrays: Vec<Array> = manifest

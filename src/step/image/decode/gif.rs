@@ -1,13 +1,15 @@
 //! GIF: the first picture of the file, on its canvas.
 //!
 //! It knows no animation. As Pillow does, canvas outside of the picture has the transparent
-//! colour, or else the palette's first, and a picture that sticks out enlarges the canvas.
+//! colour, or else the palette's first, and a picture that sticks out enlarges the canvas. Without
+//! any palette, indices are shades of gray.
 
+use std::borrow::Cow;
 use std::io::Cursor;
 
 use gif::{ColorOutput, DecodeOptions, Decoder, DecodingError, MemoryLimit};
 
-use super::{DecodeImage, Dimensions, pixels};
+use super::{Compat, DecodeImage, Dimensions};
 use crate::sample::{Buffer, MAX_SAMPLE_BYTES, Sample};
 use crate::step::StepError;
 
@@ -20,7 +22,7 @@ struct First {
     transparent: Option<u8>,
 }
 
-type Opened<'a> = (Decoder<Cursor<&'a [u8]>>, First);
+type Opened<'a> = (Decoder<Cursor<Cow<'a, [u8]>>>, First);
 
 pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepError> {
     let (mut decoder, first) = open(bytes).map_err(error)?;
@@ -33,7 +35,10 @@ pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepErr
     }
     let mut canvas = Buffer::for_overwrite(first.canvas.height * first.canvas.width * 4);
     let colours = canvas.as_chunks_mut::<4>().0;
-    colours.fill(palette[usize::from(first.transparent.unwrap_or(0))]);
+    colours.fill(match step.compat {
+        Compat::TensorFlow => [0, 0, 0, 255],
+        Compat::Pillow13 | Compat::Pillow12 => palette[usize::from(first.transparent.unwrap_or(0))],
+    });
     if width > 0 {
         let rows = colours.chunks_exact_mut(first.canvas.width).skip(first.top);
         for (row, indices) in rows.zip(indices.chunks_exact(width)) {
@@ -42,10 +47,7 @@ pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepErr
             }
         }
     }
-    step.picture(first.canvas, |out| {
-        pixels::convert(&canvas, 4, step.mode, out);
-        Ok(())
-    })
+    step.narrow(first.canvas, 4, &canvas)
 }
 
 /// The size of the canvas; `None` if the head ends before the first picture's place.
@@ -57,7 +59,7 @@ fn open(bytes: &[u8]) -> Result<Opened<'_>, DecodingError> {
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::Indexed);
     options.set_memory_limit(MemoryLimit::Bytes(MEMORY_LIMIT));
-    let mut decoder = options.read_info(Cursor::new(bytes))?;
+    let mut decoder = options.read_info(Cursor::new(with_palette(bytes)))?;
     let (height, width) = (usize::from(decoder.height()), usize::from(decoder.width()));
     let Some(frame) = decoder.next_frame_info()? else {
         return Err(DecodingError::UnexpectedEof);
@@ -74,6 +76,23 @@ fn open(bytes: &[u8]) -> Result<Opened<'_>, DecodingError> {
 
 const MEMORY_LIMIT: std::num::NonZeroU64 =
     std::num::NonZeroU64::new(MAX_SAMPLE_BYTES as u64).expect("not zero");
+
+/// The file with a palette of grays for pictures that have none of their own, if it has none.
+fn with_palette(bytes: &[u8]) -> Cow<'_, [u8]> {
+    const FLAGS_AT: usize = 10;
+    const HEADER: usize = 13;
+    const HAS_PALETTE: u8 = 1 << 7;
+    const OF_256: u8 = 7;
+    match bytes.split_first_chunk::<HEADER>() {
+        Some((header, rest)) if header[FLAGS_AT] & HAS_PALETTE == 0 => {
+            let mut header = *header;
+            header[FLAGS_AT] |= HAS_PALETTE | OF_256;
+            let grays: Vec<u8> = (0..=255).flat_map(|gray| [gray; 3]).collect();
+            [&header[..], &grays, rest].concat().into()
+        }
+        _ => bytes.into(),
+    }
+}
 
 /// The colours of all 256 indices: gray without a palette, and black beyond its end.
 fn palette(colours: Option<&[u8]>, transparent: Option<u8>) -> [[u8; 4]; 256] {

@@ -1,14 +1,14 @@
 //! JPEG, bit for bit as libjpeg-turbo's slow integer transform with smooth upsampling decodes it,
-//! which is what Pillow and torchvision use.
+//! which is what Pillow and torchvision use; or by its fast one, as TensorFlow does.
 //!
 //! A baseline file that lacks only its end marker is decoded; a progressive one is not, since
 //! without the marker nothing tells that all scans are there.
 //!
 //! It knows nothing of the tags in a file beyond what its colours depend on.
 
-use libjpeg_turbo_rs::{DecodeLimits, Decoder, JpegError, PixelFormat};
+use libjpeg_turbo_rs::{ColorSpace, DctMethod, DecodeLimits, Decoder, JpegError, PixelFormat};
 
-use super::{DecodeImage, Dimensions, Mode, pixels};
+use super::{Compat, DecodeImage, Dimensions, Mode, pixels, ycck};
 use crate::sample::{Buffer, Sample};
 use crate::step::StepError;
 
@@ -24,6 +24,9 @@ pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepErr
     }
     let limits = DecodeLimits { max_scans: MAX_SCANS, ..DecodeLimits::default() };
     let mut decoder = Decoder::new_with_limits(bytes, limits).map_err(error)?;
+    if step.compat == Compat::TensorFlow {
+        decoder.set_dct_method(DctMethod::IsFast);
+    }
     let header = decoder.header();
     let claimed = (usize::from(header.height), usize::from(header.width), header.components.len());
     if claimed != (frame.size.height, frame.size.width, frame.components) {
@@ -37,19 +40,22 @@ pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepErr
         (3, Mode::L) => {
             let mut rgb = Buffer::for_overwrite(pixels * 3);
             fill(&mut decoder, PixelFormat::Rgb, &mut rgb)?;
-            step.picture(frame.size, |out| {
-                pixels::convert(&rgb, 3, step.mode, out);
-                Ok(())
-            })
+            step.narrow(frame.size, 3, &rgb)
         }
         (4, _) => {
             let mut cmyk = Buffer::for_overwrite(pixels * 4);
-            fill(&mut decoder, PixelFormat::Cmyk, &mut cmyk)?;
-            pixels::cmyk_to_rgbx(&mut cmyk);
-            step.picture(frame.size, |out| {
-                pixels::convert(&cmyk, 4, step.mode, out);
-                Ok(())
-            })
+            if ycck::is_subsampled(&decoder) {
+                let is_ycck = decoder.jpeg_color_space() == ColorSpace::Ycck;
+                ycck::decode(decoder, frame.size, is_ycck, &mut cmyk).map_err(error)?;
+            } else {
+                fill(&mut decoder, PixelFormat::Cmyk, &mut cmyk)?;
+            }
+            if step.compat == Compat::TensorFlow {
+                pixels::cmyk_to_rgbx_as_tensorflow(&mut cmyk, has_adobe(bytes));
+            } else {
+                pixels::cmyk_to_rgbx(&mut cmyk);
+            }
+            step.narrow(frame.size, 4, &cmyk)
         }
         (n, _) => Err(StepError::Unsupported(format!("JPEG of {n} components"))),
     }
@@ -119,6 +125,14 @@ fn frame(bytes: &[u8]) -> Result<Frame, String> {
             }
         }
     }
+}
+
+/// Whether there is an Adobe segment before the first scan.
+fn has_adobe(bytes: &[u8]) -> bool {
+    let start = bytes.windows(2).position(|marker| marker == [0xff, 0xda]).unwrap_or(bytes.len());
+    bytes[..start]
+        .windows(9)
+        .any(|window| window.starts_with(&[0xff, 0xee]) && window.ends_with(b"Adobe"))
 }
 
 fn malformed(cause: String) -> StepError {

@@ -1,11 +1,6 @@
-//! The formats that the `image` crate reads for us: BMP, ICO, PNM, QOI, TIFF, WebP.
+//! The formats that the `image` crate reads for us: QOI and WebP, and the pixels of BMP and ICO.
 //!
 //! It knows no format of its own, only which kinds of pixels come out.
-//!
-//! Where this is known not to be Pillow's: CMYK in TIFF differs by up to one step; TIFF's
-//! orientation tag is ignored and its premultiplied alpha not divided; an ICO file may be of
-//! another entry; a WebP animation's transparent pixels have another hidden colour. TIFF with
-//! palettes, with JPEG's YCbCr inside, or of 12, 32 or signed bits is unsupported.
 
 use std::io::Cursor;
 
@@ -25,35 +20,42 @@ pub(super) fn decode(
     let decoder = open(bytes, format).map_err(|cause| error(name, cause))?;
     let size = size_of(&decoder);
     step.admit(size)?;
-    let (channels, wide) = match decoder.color_type() {
-        ColorType::L8 => (1, false),
-        ColorType::La8 => (2, false),
-        ColorType::Rgb8 => (3, false),
-        ColorType::Rgba8 => (4, false),
-        ColorType::L16 => (1, true),
-        ColorType::La16 => (2, true),
-        ColorType::Rgb16 => (3, true),
-        ColorType::Rgba16 => (4, true),
+    let channels = match decoder.color_type() {
+        ColorType::L8 => 1,
+        ColorType::La8 => 2,
+        ColorType::Rgb8 => 3,
+        ColorType::Rgba8 => 4,
         color => return Err(StepError::Unsupported(format!("{name} of {color:?} pixels"))),
     };
     let length = size.height * size.width * channels;
     let direct = matches!((channels, step.mode), (1, Mode::L) | (3, Mode::Rgb) | (4, Mode::Rgba));
-    if direct && !wide {
+    if direct {
         return step
             .picture(size, |out| decoder.read_image(out).map_err(|cause| error(name, cause)));
     }
-    let mut scratch = Buffer::for_overwrite(if wide { length * 2 } else { length });
+    let mut scratch = Buffer::for_overwrite(length);
     decoder.read_image(&mut scratch).map_err(|cause| error(name, cause))?;
-    if wide {
-        for n in 0..length {
-            scratch[n] = scratch[2 * n + 1];
-        }
-        scratch.truncate(length);
+    step.narrow(size, channels, &scratch)
+}
+
+/// The pixels of a file as red, green, blue and alpha, if they are of 8 bits and of this size.
+pub(super) fn rgba(
+    bytes: &[u8],
+    name: &'static str,
+    format: ImageFormat,
+    size: Dimensions,
+) -> Result<Buffer, StepError> {
+    let decoder = open(bytes, format).map_err(|cause| error(name, cause))?;
+    let color = decoder.color_type();
+    if size_of(&decoder) != size || !matches!(color, ColorType::Rgb8 | ColorType::Rgba8) {
+        return Err(StepError::Unsupported(format!("{name} of {color:?} pixels of another size")));
     }
-    step.picture(size, |out| {
-        pixels::convert(&scratch, channels, step.mode, out);
-        Ok(())
-    })
+    let channels = usize::from(color.channel_count());
+    let mut stored = Buffer::for_overwrite(size.height * size.width * channels);
+    decoder.read_image(&mut stored).map_err(|cause| error(name, cause))?;
+    let mut out = Buffer::for_overwrite(size.height * size.width * 4);
+    pixels::convert(&stored, channels, Mode::Rgba, &mut out);
+    Ok(out)
 }
 
 /// The size that a file's head claims; `None` if the decoder needs more of the file to tell.

@@ -7,7 +7,7 @@ use std::io::Cursor;
 
 use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
 
-use super::{DecodeImage, Dimensions, Mode, pixels};
+use super::{Bits16, DecodeImage, Dimensions, Mode};
 use crate::sample::{Buffer, MAX_SAMPLE_BYTES, Sample};
 use crate::step::StepError;
 
@@ -19,22 +19,36 @@ pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepErr
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     // Palettes to colours, 1, 2 and 4 bits to 8, transparency to alpha, 16 bits to the high byte.
-    decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
+    decoder.set_transformations(match step.bits16 {
+        Bits16::HighByte => Transformations::EXPAND | Transformations::STRIP_16,
+        Bits16::Keep => Transformations::EXPAND,
+    });
     let mut reader = decoder.read_info().map_err(error)?;
     let (width, height) = reader.info().size();
     if (height as usize, width as usize) != (size.height, size.width) {
         return Err(malformed("its header is not its first chunk".to_owned()));
     }
-    let channels = match reader.output_color_type() {
-        (ColorType::Grayscale, BitDepth::Eight) => 1,
-        (ColorType::GrayscaleAlpha, BitDepth::Eight) => 2,
-        (ColorType::Rgb, BitDepth::Eight) => 3,
-        (ColorType::Rgba, BitDepth::Eight) => 4,
-        (color, depth) => {
-            return Err(StepError::Unsupported(format!("PNG of {color:?} and {depth:?} bits")));
-        }
+    let (color, depth) = reader.output_color_type();
+    let unsupported = || StepError::Unsupported(format!("PNG of {color:?} and {depth:?} bits"));
+    let channels = match color {
+        ColorType::Grayscale => 1,
+        ColorType::GrayscaleAlpha => 2,
+        ColorType::Rgb => 3,
+        ColorType::Rgba => 4,
+        ColorType::Indexed => return Err(unsupported()),
     };
-    let length = size.height * size.width * channels;
+    let bytes_each = match depth {
+        BitDepth::Eight => 1,
+        BitDepth::Sixteen => 2,
+        _ => return Err(unsupported()),
+    };
+    let length = size.height * size.width * channels * bytes_each;
+    // Pillow compares gray of less than 8 bits with the transparent value only when the one has been
+    // scaled to 8 bits and the other has not: so do we.
+    let info = reader.info();
+    let small = info.color_type == ColorType::Grayscale && (info.bit_depth as u8) < 8;
+    let transparent = info.trns.as_deref().and_then(|trns| trns.last().copied());
+    let unscaled = transparent.filter(|_| small && channels == 2);
     let mut fill = |out: &mut [u8]| {
         let info = reader.next_frame(out).map_err(error)?;
         if (info.height as usize, info.width as usize) != (size.height, size.width) {
@@ -42,15 +56,24 @@ pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepErr
         }
         Ok(())
     };
-    if matches!((channels, step.mode), (1, Mode::L) | (3, Mode::Rgb) | (4, Mode::Rgba)) {
+    let direct = matches!((channels, step.mode), (1, Mode::L) | (3, Mode::Rgb) | (4, Mode::Rgba));
+    if direct && bytes_each == 1 {
         return step.picture(size, fill);
     }
     let mut scratch = Buffer::for_overwrite(length);
     fill(&mut scratch)?;
-    step.picture(size, |out| {
-        pixels::convert(&scratch, channels, step.mode, out);
-        Ok(())
-    })
+    if let Some(transparent) = unscaled {
+        for pixel in scratch.as_chunks_mut::<2>().0 {
+            pixel[1] = if pixel[0] == transparent { 0 } else { 255 };
+        }
+    }
+    if bytes_each == 1 {
+        return step.narrow(size, channels, &scratch);
+    }
+    for value in scratch.as_chunks_mut::<2>().0 {
+        *value = u16::from_be_bytes(*value).to_le_bytes();
+    }
+    step.wide(size, channels, bytemuck::cast_slice(&scratch))
 }
 
 /// The size in the header, which is always the first chunk.

@@ -1,7 +1,7 @@
 //! The sums of a resampling: one pass along one axis.
 //!
-//! 8-bit elements: 32-bit fixed point from one half, cut to 0 to 255. Single precision: double
-//! precision sums in the order of the neighbours. Both as in Pillow's `libImaging/Resample.c`.
+//! 8-bit elements: 32-bit fixed point from one half, cut to 0 to 255. Others: double precision sums
+//! in the order of the neighbours; of 16 bits, rounded. All as in Pillow's `libImaging/Resample.c`.
 //! It knows neither filters nor the order of passes.
 
 use std::ops::Range;
@@ -72,6 +72,22 @@ impl Sum for f32 {
     }
 }
 
+impl Sum for u16 {
+    type Total = f64;
+    const START: f64 = 0.0;
+
+    #[inline(always)]
+    fn add(total: f64, element: u16, weight: f64) -> f64 {
+        total + f64::from(element) * weight
+    }
+
+    #[inline(always)]
+    fn finish(total: f64) -> u16 {
+        let rounded = if total >= 0.0 { total + 0.5 } else { total - 0.5 };
+        (rounded as i32).clamp(0, i32::from(u16::MAX)) as u16
+    }
+}
+
 impl Kernel for u8 {
     type Weight = i32;
 
@@ -104,29 +120,35 @@ impl Kernel for u8 {
     }
 }
 
-impl Kernel for f32 {
-    type Weight = f64;
+macro_rules! on_any_machine {
+    ($($element:ty)*) => {$(
+        impl Kernel for $element {
+            type Weight = f64;
 
-    fn horizontal(
-        plane: Plane<f32>,
-        table: &Table<f64>,
-        skipped: usize,
-        wanted: Range<usize>,
-        out: &mut [f32],
-    ) {
-        plain_horizontal(plane, table, skipped, wanted, out);
-    }
+            fn horizontal(
+                plane: Plane<$element>,
+                table: &Table<f64>,
+                skipped: usize,
+                wanted: Range<usize>,
+                out: &mut [$element],
+            ) {
+                plain_horizontal(plane, table, skipped, wanted, out);
+            }
 
-    fn vertical(
-        plane: Plane<f32>,
-        table: &Table<f64>,
-        skipped: usize,
-        wanted: Range<usize>,
-        out: &mut [f32],
-    ) {
-        plain_vertical(plane, table, skipped, wanted, out);
-    }
+            fn vertical(
+                plane: Plane<$element>,
+                table: &Table<f64>,
+                skipped: usize,
+                wanted: Range<usize>,
+                out: &mut [$element],
+            ) {
+                plain_vertical(plane, table, skipped, wanted, out);
+            }
+        }
+    )*};
 }
+
+on_any_machine!(u16 f32);
 
 /// The pass along rows, on any machine.
 pub(super) fn plain_horizontal<T: Sum>(
