@@ -20,11 +20,11 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::DeTable;
 
-use crate::exec::Plan;
-use crate::fs::Naming;
+use crate::exec::{IdentifiedBy, Plan};
+use crate::fs::{Freshness, Naming};
 use crate::pipeline::{Matcher, Pipeline, Split, Strategy};
 use crate::sample::Codec;
-use crate::units::parse_bytes;
+use crate::units::{parse_bytes, parse_duration};
 use error::Places;
 use raw::{RawConfig, RawPipeline, RawStrategy};
 
@@ -39,6 +39,10 @@ pub struct Config {
     pub strategies_given: Vec<bool>,
     /// The cache.
     pub cache: CacheConfig,
+    /// What identifies a source file in the cache's keys.
+    pub identified_by: IdentifiedBy,
+    /// When what was once seen of the source is looked at again.
+    pub freshness: Freshness,
     /// How served names come of the source's.
     pub naming: Naming,
     /// What all random draws follow from.
@@ -102,6 +106,12 @@ impl Config {
             plans.push(plan);
             strategies_given.push(given);
         }
+        let revalidate = match &raw.mount.revalidate {
+            None => Freshness::default().revalidate,
+            Some(text) => {
+                parse_duration(text.get_ref()).map_err(|error| places.at(text.span(), error))?
+            }
+        };
         Ok(Config {
             source: raw.source.path.map(|path| folder.join(path)),
             plans,
@@ -112,6 +122,8 @@ impl Config {
                 memory: size(&raw.cache.memory, 0)?,
                 path: raw.cache.path.map(|path| folder.join(path)),
             },
+            identified_by: raw.source.identity,
+            freshness: Freshness { revalidate, immutable: raw.source.immutable },
             naming: raw.mount.naming.into(),
             seed: raw.random.seed,
         })

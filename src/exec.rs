@@ -5,6 +5,7 @@
 
 mod error;
 mod fused;
+mod identity;
 mod memory;
 mod meter;
 mod online;
@@ -15,6 +16,7 @@ mod turns;
 mod walk;
 
 pub use error::{BadSamples, MakeError};
+pub use identity::IdentifiedBy;
 pub use memory::{Holds, Keep, Memory};
 pub use meter::{Figures, Meter, Tally};
 pub use turns::Turns;
@@ -65,6 +67,8 @@ pub struct Executor {
     source: Arc<dyn Source>,
     cache: Option<Arc<dyn Cache>>,
     memory: Option<Memory>,
+    identified_by: IdentifiedBy,
+    digests: identity::Digests,
     plans: Vec<Plan>,
     seed: u64,
     meter: Meter,
@@ -100,6 +104,8 @@ impl Executor {
             source,
             cache,
             memory: None,
+            identified_by: IdentifiedBy::default(),
+            digests: identity::Digests::default(),
             plans,
             seed,
             meter,
@@ -108,6 +114,12 @@ impl Executor {
             as_written: false,
             tables: fused::Tables::default(),
         }
+    }
+
+    /// The same, with source files told apart so.
+    #[must_use]
+    pub fn identified_by(self, identified_by: IdentifiedBy) -> Executor {
+        Executor { identified_by, ..self }
     }
 
     /// The same, with what is at the split kept in memory too.
@@ -177,7 +189,10 @@ impl Executor {
     /// If it can't be made; that is also noted in [`bad_samples`](Self::bad_samples).
     pub fn materialize(&self, job: Job) -> Result<Materialized, MakeError> {
         let Some((cache, steps)) = self.kept(job) else { return Ok(Materialized::NoRoom) };
-        let key = self.key(job, steps);
+        let key = match self.key(job, steps) {
+            Ok(key) => key,
+            Err(error) => return self.note(job, Err(error)),
+        };
         if cache.meta(&key).is_some() {
             return Ok(Materialized::Already);
         }
@@ -192,7 +207,9 @@ impl Executor {
 
     /// Whether the result of the offline steps is in the cache.
     pub fn is_cached(&self, job: Job) -> bool {
-        self.kept(job).is_some_and(|(cache, steps)| cache.meta(&self.key(job, steps)).is_some())
+        self.kept(job).is_some_and(|(cache, steps)| {
+            self.key(job, steps).is_ok_and(|key| cache.meta(&key).is_some())
+        })
     }
 
     /// Type and shape of what is served for a sample, exact where the steps allow: from the
@@ -249,11 +266,12 @@ impl Executor {
         self.source.read_at(path, offset, into)
     }
 
-    /// The key of the result of the offline steps; none if the plan keeps nothing.
+    /// The key of the result of the offline steps; none if the plan keeps nothing, or the file can't
+    /// be read for it.
     pub fn key_of(&self, job: Job) -> Option<Key> {
         match self.plans[job.plan].strategy.split {
             Split::None => None,
-            Split::After(steps) => Some(self.key(job, steps)),
+            Split::After(steps) => self.key(job, steps).ok(),
         }
     }
 
@@ -269,10 +287,12 @@ impl Executor {
         }
     }
 
-    fn key(&self, job: Job, steps: usize) -> Key {
+    fn key(&self, job: Job, steps: usize) -> Result<Key, MakeError> {
+        Ok(self.key_for(job, steps, &self.identity(job)?))
+    }
+
+    fn key_for(&self, job: Job, steps: usize, identity: &Identity) -> Key {
         let Plan { pipeline, strategy, .. } = &self.plans[job.plan];
-        let Stat { size, modified_ns, changed_ns, .. } = job.stat;
-        let identity = Identity { path: job.path, size, modified_ns, changed_ns };
         Key(identity.key(pipeline.prefix(steps), strategy.codec))
     }
 
@@ -281,7 +301,7 @@ impl Executor {
         let Some((cache, steps)) = self.kept(job) else {
             return self.raw(job).map(|sample| (0, sample));
         };
-        let key = self.key(job, steps);
+        let key = self.key(job, steps)?;
         if let Some(sample) = self.memory.as_ref().and_then(|memory| memory.get(&key)) {
             self.meter.count(Tally::MemoryHit);
             return Ok((steps, sample));
@@ -379,7 +399,9 @@ impl Executor {
 
     fn spec_from_cache(&self, job: Job) -> Option<Spec> {
         let (cache, steps) = self.kept(job)?;
-        let meta = cache.meta(&self.key(job, steps))?;
+        // A file isn't read to tell its size.
+        let key = self.key_for(job, steps, &self.known_identity(job)?);
+        let meta = cache.meta(&key)?;
         self.pipeline(job).spec_from(steps, stored_spec(&meta).ok()?).ok()
     }
 

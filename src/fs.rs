@@ -24,7 +24,7 @@ pub use tree::{Shown, shown};
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::exec::{Executor, Job, Turns};
 use crate::source::Stat;
@@ -42,6 +42,7 @@ pub struct Fs {
     handles: Handles,
     draws: Arc<Draws>,
     control: Control,
+    freshness: Freshness,
 }
 
 /// What `stat` tells.
@@ -78,6 +79,22 @@ pub struct Listed<'a> {
     pub folder: bool,
 }
 
+/// When what was once seen of the source is looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freshness {
+    /// How long a name, a listing or a folder may be taken for what it was. A changed file is
+    /// noticed at its next open all the same.
+    pub revalidate: Duration,
+    /// Never: somebody promises that nothing in the source changes.
+    pub immutable: bool,
+}
+
+impl Default for Freshness {
+    fn default() -> Freshness {
+        Freshness { revalidate: Duration::from_secs(1), immutable: false }
+    }
+}
+
 /// What `open` tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
@@ -98,7 +115,20 @@ impl Fs {
             handles: Handles::default(),
             draws: Arc::default(),
             control: Control::new(texts),
+            freshness: Freshness::default(),
         }
+    }
+
+    /// The same, looking at the source again when this says so.
+    #[must_use]
+    pub fn with_freshness(mut self, freshness: Freshness) -> Fs {
+        self.tree.immutable = freshness.immutable;
+        Fs { freshness, ..self }
+    }
+
+    /// When the source is looked at again.
+    pub fn freshness(&self) -> Freshness {
+        self.freshness
     }
 
     /// The executor that makes the samples.
@@ -283,6 +313,9 @@ impl Fs {
             Kind::Folder => return Err(FsError::IsFolder),
             Kind::Plain { stat } | Kind::Sample { stat, .. } => stat,
         };
+        if self.freshness.immutable {
+            return Ok(node);
+        }
         let now: Stat = self.exec.source().stat(&self.tree.path(&node))?;
         if now == *stat { Ok(node) } else { Err(FsError::Stale) }
     }

@@ -19,11 +19,7 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyOpen, ReplyXattr, Request,
 };
 
-use crate::fs::{Attr, Fh, Fs, FsError, Ino, Opened, Serving, To};
-
-/// How long the kernel may take a name or a folder for what it was. A changed file is noticed at
-/// its next open all the same; this is what a bare `stat` or listing may lag behind.
-const REVALIDATE: Duration = Duration::from_secs(1);
+use crate::fs::{Attr, Fh, Freshness, Fs, FsError, Ino, Opened, Serving, To};
 
 /// What stays true for as long as the inode is known needs no asking again.
 const LASTING: Duration = Duration::from_secs(24 * 3600);
@@ -60,10 +56,11 @@ impl Filesystem for Kernel {
 
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         guarded(|| {
+            let fresh = self.fs.freshness();
             self.fs.lookup(Ino(parent.0), name, move |found| match found {
                 Ok(attr) => reply.entry_with_ttls(
-                    &attr_ttl(&attr),
-                    &REVALIDATE,
+                    &attr_ttl(&attr, fresh),
+                    &names_ttl(fresh),
                     &file_attr(&attr),
                     Generation(0),
                 ),
@@ -74,8 +71,9 @@ impl Filesystem for Kernel {
 
     fn getattr(&self, _req: &Request, ino: INodeNo, fh: Option<FileHandle>, reply: ReplyAttr) {
         guarded(|| {
+            let fresh = self.fs.freshness();
             self.fs.attr(Ino(ino.0), fh.map(|fh| Fh(fh.0)), move |found| match found {
-                Ok(attr) => reply.attr(&attr_ttl(&attr), &file_attr(&attr)),
+                Ok(attr) => reply.attr(&attr_ttl(&attr, fresh), &file_attr(&attr)),
                 Err(error) => reply.error(errno(&error)),
             });
         });
@@ -227,10 +225,16 @@ fn errno(error: &FsError) -> Errno {
     Errno::from_i32(error.errno())
 }
 
-fn attr_ttl(attr: &Attr) -> Duration {
+/// How long the kernel may take a name for what it was. A changed file is noticed at its next open
+/// all the same; this is what a bare `stat` or listing may lag behind.
+fn names_ttl(fresh: Freshness) -> Duration {
+    if fresh.immutable { LASTING } else { fresh.revalidate }
+}
+
+fn attr_ttl(attr: &Attr, fresh: Freshness) -> Duration {
     match attr {
         Attr { lasting: true, .. } => LASTING,
-        Attr { folder: true, .. } => REVALIDATE,
+        Attr { folder: true, .. } => names_ttl(fresh),
         _ => Duration::ZERO,
     }
 }

@@ -1,5 +1,7 @@
 //! Sizes, times and rates as people write and read them.
 
+use std::time::Duration;
+
 /// Bytes, as `41.2 GiB`.
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -41,6 +43,26 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let value: f64 = number.parse().map_err(|_| bad())?;
     let bytes = value * power as f64;
     if bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(bad()) }
+}
+
+/// The time that `text` means: a number with `ms`, `s`, `min` or `h`.
+///
+/// # Errors
+/// If it is none of these, with an example of what is.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let bad = || format!("`{text}` is not a time: write it as `500ms`, `1s`, `10min` or `24h`");
+    let trimmed = text.trim();
+    let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(bad)?;
+    let (number, unit) = trimmed.split_at(digits);
+    let unit = match unit.trim() {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(bad()),
+    };
+    let number: f64 = number.parse().map_err(|_| bad())?;
+    Duration::try_from_secs_f64(number * unit).map_err(|_| bad())
 }
 
 /// Seconds, as `12.3 us`, `4.5 ms`, `1.25 s`, `3 min 20 s` or `2 h 05 min`.
@@ -93,6 +115,16 @@ pub fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_read_and_nonsense_is_refused() {
+        for (text, milliseconds) in [("500ms", 500), ("1s", 1000), ("1.5 min", 90_000), ("0s", 0)] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(milliseconds)));
+        }
+        for text in ["", "1", "s", "-1s", "1 day", "1e400s", "..s"] {
+            assert!(parse_duration(text).unwrap_err().contains("is not a time"), "{text}");
+        }
+    }
 
     #[test]
     fn sizes_are_read_as_they_are_written() {

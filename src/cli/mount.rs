@@ -96,7 +96,9 @@ impl Mount {
         let texts = Texts { pipeline: resolved(&setup.config), serving: serving(setup) };
         let exec = Arc::new(setup.serving_executor()?);
         let turns = Arc::new(Turns::new(threads));
-        let fs = Arc::new(Fs::new(exec, turns, setup.config.naming, texts));
+        let fs = Arc::new(
+            Fs::new(exec, turns, setup.config.naming, texts).with_freshness(setup.config.freshness),
+        );
         // Of several that are started at once, the first mounts and the others are told.
         let turn = turn_to_mount(mountpoint);
         refuse_mounted(mountpoint)?;

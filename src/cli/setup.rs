@@ -73,7 +73,8 @@ impl Setup {
 
     pub(super) fn executor(&self) -> Result<Executor, Failure> {
         let plans = self.config.plans.clone();
-        Ok(Executor::new(self.open_source()?, self.open_cache()?, plans, self.config.seed))
+        let exec = Executor::new(self.open_source()?, self.open_cache()?, plans, self.config.seed);
+        Ok(exec.identified_by(self.config.identified_by))
     }
 
     /// The same, keeping samples in memory as the config says: for who serves.

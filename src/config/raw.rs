@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::exec::IdentifiedBy;
 use crate::fs::Naming;
 use crate::output::Output;
 use crate::step::image::Compat;
@@ -30,6 +31,10 @@ pub(super) struct RawConfig {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawSource {
     pub(super) path: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) identity: IdentifiedBy,
+    #[serde(default)]
+    pub(super) immutable: bool,
 }
 
 /// Without its steps: those are read by the steps' own types.
@@ -79,6 +84,7 @@ pub(super) struct RawCache {
 pub(super) struct RawMount {
     #[serde(default)]
     pub(super) naming: RawNaming,
+    pub(super) revalidate: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]

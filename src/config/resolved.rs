@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::{CacheConfig, Config};
-use crate::exec::Plan;
+use crate::exec::{IdentifiedBy, Plan};
 use crate::fs::Naming;
 
 /// The text of a config.
@@ -12,7 +12,13 @@ pub fn resolved(config: &Config) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
     if let Some(source) = &config.source {
-        let _ = writeln!(out, "[source]\npath = {}\n", quoted(&source.to_string_lossy()));
+        let _ = writeln!(out, "[source]\npath = {}", quoted(&source.to_string_lossy()));
+        let identity = match config.identified_by {
+            IdentifiedBy::Stat => "stat",
+            IdentifiedBy::Content => "content",
+        };
+        let immutable = config.freshness.immutable;
+        let _ = writeln!(out, "identity = \"{identity}\"\nimmutable = {immutable}\n");
     }
     for plan in &config.plans {
         pipeline(&mut out, plan);
@@ -33,7 +39,12 @@ pub fn resolved(config: &Config) -> String {
         Naming::Replace => "replace",
         Naming::Append => "append",
     };
-    let _ = writeln!(out, "\n[mount]\nnaming = \"{naming}\"\n\n[random]\nseed = {}", config.seed);
+    let revalidate = config.freshness.revalidate.as_millis();
+    let _ = writeln!(
+        out,
+        "\n[mount]\nnaming = \"{naming}\"\nrevalidate = \"{revalidate}ms\"\n\n[random]\nseed = {}",
+        config.seed
+    );
     out
 }
 

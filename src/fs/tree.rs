@@ -57,6 +57,8 @@ pub(super) struct Tree {
     /// one.
     superseded: Mutex<VecDeque<Arc<Folder>>>,
     versions: AtomicU64,
+    /// Whether a folder that was once listed is never looked at again.
+    pub(super) immutable: bool,
 }
 
 /// How many of them are kept.
@@ -111,6 +113,7 @@ impl Tree {
             folders: Mutex::default(),
             superseded: Mutex::default(),
             versions: AtomicU64::new(1),
+            immutable: false,
         }
     }
 
@@ -215,10 +218,15 @@ impl Tree {
         if !matches!(node.kind, Kind::Folder) {
             return Err(FsError::NotFolder);
         }
+        let known = self.folders.lock().get(&file).cloned();
+        if let Some(known) = &known
+            && self.immutable
+        {
+            return Ok(Arc::clone(known));
+        }
         let path = self.path(&node);
         let stat = self.exec.source().stat(&path)?;
         let stamp = (stat.modified_ns, stat.changed_ns);
-        let known = self.folders.lock().get(&file).cloned();
         let seen = known.filter(|folder| folder.stamp == stamp);
         if let Some(folder) = &seen
             && (folder.settled || folder.read.elapsed() < TICK)

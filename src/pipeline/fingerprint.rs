@@ -43,25 +43,35 @@ impl fmt::Display for PrefixDigest {
 
 /// What identifies the content of a source file.
 #[derive(Clone, Copy, Debug)]
-pub struct Identity<'a> {
-    /// The path within the source.
-    pub path: &'a Path,
-    /// Bytes.
-    pub size: u64,
-    /// Last change of the content, nanoseconds since 1970.
-    pub modified_ns: i128,
-    /// Last change of the inode, nanoseconds since 1970.
-    pub changed_ns: i128,
+pub enum Identity<'a> {
+    /// Where it is, and since when.
+    Stat {
+        /// The path within the source.
+        path: &'a Path,
+        /// Bytes.
+        size: u64,
+        /// Last change of the content, nanoseconds since 1970.
+        modified_ns: i128,
+        /// Last change of the inode, nanoseconds since 1970.
+        changed_ns: i128,
+    },
+    /// A digest of its bytes.
+    Content([u8; 32]),
 }
 
 impl Identity<'_> {
     /// The key of the result of a pipeline's first steps on this file, stored with `codec`.
     pub fn key(&self, prefix: &PrefixDigest, codec: Codec) -> [u8; 32] {
         let mut fields = Fields(blake3::Hasher::new_derive_key(KEY_CONTEXT));
-        fields.add(self.path.as_os_str().as_bytes());
-        fields.add(&self.size.to_le_bytes());
-        fields.add(&self.modified_ns.to_le_bytes());
-        fields.add(&self.changed_ns.to_le_bytes());
+        match self {
+            Identity::Stat { path, size, modified_ns, changed_ns } => {
+                fields.add(path.as_os_str().as_bytes());
+                fields.add(&size.to_le_bytes());
+                fields.add(&modified_ns.to_le_bytes());
+                fields.add(&changed_ns.to_le_bytes());
+            }
+            Identity::Content(digest) => fields.add(digest),
+        }
         fields.add(&prefix.0);
         fields.add(codec.to_string().as_bytes());
         fields.digest()
@@ -88,15 +98,21 @@ mod tests {
     #[test]
     fn every_field_changes_the_key() {
         let prefix = PrefixDigest::empty();
-        let base = Identity { path: Path::new("a/b"), size: 1, modified_ns: 2, changed_ns: 3 };
+        let stat = |path, size, modified_ns, changed_ns| {
+            let path = Path::new(path);
+            Identity::Stat { path, size, modified_ns, changed_ns }
+        };
+        let base = stat("a/b", 1, 2, 3);
         let keys = [
             base.key(&prefix, Codec::None),
             base.key(&prefix, Codec::Zstd(3)),
             base.key(&PrefixDigest([7; 32]), Codec::None),
-            Identity { path: Path::new("a/c"), ..base }.key(&prefix, Codec::None),
-            Identity { size: 2, ..base }.key(&prefix, Codec::None),
-            Identity { modified_ns: 3, ..base }.key(&prefix, Codec::None),
-            Identity { changed_ns: 4, ..base }.key(&prefix, Codec::None),
+            stat("a/c", 1, 2, 3).key(&prefix, Codec::None),
+            stat("a/b", 2, 2, 3).key(&prefix, Codec::None),
+            stat("a/b", 1, 3, 3).key(&prefix, Codec::None),
+            stat("a/b", 1, 2, 4).key(&prefix, Codec::None),
+            Identity::Content([1; 32]).key(&prefix, Codec::None),
+            Identity::Content([2; 32]).key(&prefix, Codec::None),
         ];
         for (at, key) in keys.iter().enumerate() {
             assert!(!keys[..at].contains(key));

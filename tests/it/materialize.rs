@@ -44,6 +44,32 @@ fn number(ended: &Ended, word: &str) -> usize {
 }
 
 #[test]
+fn with_identity_content_copies_and_touched_files_are_what_they_were() {
+    let set = Set::with(10, "resize", "none");
+    let text = set.text().replace("path = \"photos\"", "path = \"photos\"\nidentity = \"content\"");
+    fs::write(set.config(), text).unwrap();
+    assert_eq!(number(&set.run("materialize", &[]), " made in "), 10);
+    for file in fs::read_dir(set.path("photos/one")).unwrap() {
+        let file = fs::File::options().write(true).open(file.unwrap().path()).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    }
+    fs::copy(set.path("photos/one/0.ppm"), set.path("photos/two/copy.ppm")).unwrap();
+    fs::rename(set.path("photos/one/2.ppm"), set.path("photos/two/renamed.ppm")).unwrap();
+    let again = set.run("materialize", &[]);
+    assert!(
+        again.stderr.starts_with("11 of 11 samples are in the cache, 11 there before"),
+        "{again:?}"
+    );
+    set.add(4..5, 60);
+    let edited = set.run("materialize", &[]);
+    assert_eq!(number(&edited, " made in "), 1, "{edited:?}");
+    // By their stat, all of them are others.
+    let text = set.text().replace("identity = \"content\"", "identity = \"stat\"");
+    fs::write(set.config(), text).unwrap();
+    assert_eq!(number(&set.run("materialize", &[]), " made in "), 11);
+}
+
+#[test]
 fn a_second_run_has_nothing_to_make() {
     let set = Set::with(30, "resize", "lz4");
     let first = set.run("materialize", &[]);

@@ -81,6 +81,25 @@ fn a_listing_and_a_bare_stat_may_lag_by_a_second() {
 }
 
 #[test]
+fn with_immutable_true_nothing_that_was_seen_is_looked_at_again() {
+    let Some(mut bed) = Bed::new(VARYING, "npy") else { return };
+    bed.change_config("path = \"source\"", "path = \"source\"\nimmutable = true");
+    bed.mount();
+    let seen = bed.read("cat/0.npy");
+    bed.write("cat/0.png", &pictures::png(90, 90, 9));
+    bed.write("cat/2.png", &pictures::png(9, 9, 9));
+    std::thread::sleep(LAG);
+    assert!(fs::metadata(bed.at("cat/2.npy")).is_err(), "the folder was listed before");
+    match fs::read(bed.at("cat/0.npy")) {
+        Ok(read) => assert!(read == seen),
+        Err(error) => assert_eq!(errno::<()>(Err(error)), Errno::ESTALE),
+    }
+    // One that is made only now can't be made of what is gone.
+    bed.write("dog/2.png", &pictures::png(90, 90, 9));
+    assert!(fs::read(bed.at("dog/2.npy")).is_ok(), "it was not looked at before");
+}
+
+#[test]
 fn a_reader_never_sees_a_mixture_of_two_versions() {
     for (steps, source, served) in [
         (VARYING, "cat/0.png", "cat/0.npy"),
