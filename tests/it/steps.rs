@@ -478,7 +478,7 @@ fn a_size_beyond_the_limit_is_told_from_the_header() {
     let entry = |tag: u8| [&[tag, 1, 4, 0, 1, 0, 0, 0][..], &little(1 << 16)].concat();
     let tiff = [&b"II*\0\x08\0\0\0\x02\0"[..], &entry(0), &entry(1), &[0; 4]].concat();
     let webp = b"RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0\xff\xff\0\xff\xff\0";
-    let qoi = [&b"qoif"[..], &[0, 1, 0, 0, 0, 1, 0, 0, 3, 0], &[0; 8]].concat();
+    let qoi = [&b"qoif"[..], &[0, 0, 0x40, 0, 0, 0, 0x40, 0, 3, 0], &[0; 8]].concat();
     let mut tga = [0; 18];
     (tga[2], tga[16]) = (2, 24);
     tga[12..16].fill(0xff);

@@ -319,6 +319,9 @@ impl DecodeImage {
 
 impl Named for DecodeImage {
     const NAME: &'static str = "decode_image";
+    // 2: TIFF is turned as its tag says and its CMYK rounded as in Pillow; of an ICO file, another
+    // picture; four-component JPEG with subsampled colours at its edges; hidden colours of WebP.
+    const VERSION: u32 = 2;
 }
 
 impl Map for DecodeImage {
