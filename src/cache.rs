@@ -9,6 +9,7 @@ mod contents;
 mod disk;
 mod file;
 mod index;
+mod list;
 mod memory;
 mod packs;
 mod record;

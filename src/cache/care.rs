@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use super::contents::{self, CONTENTS};
 use super::disk::{FOLDER, PACKS, TAG};
 use super::file::{Disk, OsDisk};
+use super::list::{self, LISTS, List};
 use super::packs::{SCANNERS, SUFFIX, Window};
 use super::record::{Broken, Check, RawRecord, record_len};
 use super::{Entry, Key};
@@ -134,7 +135,8 @@ impl Care {
         Ok(packs)
     }
 
-    /// All records that can be found, pack by pack. Reads headers alone, as opening the cache does.
+    /// All records that can be found, pack by pack. Reads lists and headers alone, as opening the
+    /// cache does.
     ///
     /// # Errors
     /// If a pack can't be listed or read. One that is deleted meanwhile is left out.
@@ -159,7 +161,12 @@ impl Care {
     fn records(&self, pack: &PackFile) -> io::Result<Vec<Record>> {
         let file = self.disk.open(&pack.path)?;
         let mut window = Window::new(&*self.disk, &file, pack.bytes);
-        let (mut records, mut at) = (Vec::new(), 0);
+        let listed = List::read(&*self.disk, &pack.path, &file, pack.bytes).unwrap_or_default();
+        let mut at = listed.covered();
+        let mut records: Vec<Record> = listed
+            .records()
+            .map(|(offset, key, body_len)| Record { key, offset, body_len })
+            .collect();
         while let Some(header) = window.header(at)? {
             let end = at + header.record_len();
             if end > pack.bytes {
@@ -196,8 +203,8 @@ impl Care {
     /// If a file can't be removed.
     pub fn clear(self) -> io::Result<Cleared> {
         let mut freed = 0;
-        let (packs, notes) = (self.folder.join(PACKS), self.folder.join(CONTENTS));
-        for (folder, suffix) in [(&packs, SUFFIX), (&notes, "")] {
+        let [packs, lists, notes] = [PACKS, LISTS, CONTENTS].map(|name| self.folder.join(name));
+        for (folder, suffix) in [(&packs, SUFFIX), (&lists, ""), (&notes, "")] {
             for file in self.disk.list(folder).unwrap_or_default() {
                 if file.name.as_encoded_bytes().ends_with(suffix.as_bytes()) {
                     unless_gone(self.disk.remove(&folder.join(&file.name)))?;
@@ -208,7 +215,7 @@ impl Care {
         if is_tagged(&self.folder) {
             unless_gone(self.disk.remove(&self.folder.join(TAG)))?;
         }
-        for folder in [&packs, &notes, &self.folder] {
+        for folder in [&packs, &lists, &notes, &self.folder] {
             match unless_gone(self.disk.remove_folder(folder)) {
                 Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => {
                     return Err(error);
@@ -218,6 +225,14 @@ impl Care {
         }
         Ok(Cleared { freed, gone: !self.folder.exists() })
     }
+}
+
+/// Removes a pack and its list.
+fn remove_pack(disk: &dyn Disk, pack: &Path) -> io::Result<()> {
+    unless_gone(disk.remove(pack))?;
+    // A list without its pack is passed by.
+    let _ = disk.remove(&list::path_of(pack));
+    Ok(())
 }
 
 /// Whether the folder says of itself that it is a cache.

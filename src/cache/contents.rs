@@ -3,13 +3,12 @@
 //! What they say is the business of the cache's user. Nothing depends on them: they are written as
 //! far as that can be done, and what can't be read isn't there.
 
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::file::Disk;
+use super::file::{Disk, replace};
 
 /// The folder of the texts.
 pub(super) const CONTENTS: &str = "contents";
@@ -27,21 +26,9 @@ pub(super) fn leave(disk: &dyn Disk, folder: &Path, text: &str) {
     if path.exists() {
         return;
     }
-    if let Err(error) = write(disk, &path, text) {
+    if let Err(error) = replace(disk, &path, text.as_bytes()) {
         log::debug!("cannot write {}: {error}", path.display());
     }
-}
-
-fn write(disk: &dyn Disk, path: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        disk.make_folder(folder)?;
-    }
-    // A name of its own: others may leave the same text at the same time.
-    let new = path.with_extension(format!("{:016x}", RandomState::new().hash_one(0)));
-    disk.write(&new, text.as_bytes()).and_then(|()| disk.rename(&new, path)).inspect_err(|_| {
-        // Nobody reads it under this name; `clear` removes it with the others.
-        let _ = disk.remove(&new);
-    })
 }
 
 /// All texts, by file name.

@@ -186,8 +186,8 @@ impl DiskCache {
     fn read_entry(&self, key: &Key, place: &Place, pack: &Pack) -> Result<Entry, Trouble> {
         let file = self.packs.file(pack).map_err(Trouble::Open)?;
         let raw =
-            RawRecord::read(place.body_len, |into| self.disk.read(&file, place.offset(), into))?;
-        let check = if place.checked { Check::Header } else { Check::Whole };
+            RawRecord::read(place.body_len(), |into| self.disk.read(&file, place.offset(), into))?;
+        let check = if place.is_checked() { Check::Header } else { Check::Whole };
         Ok(raw.check(key, check)?)
     }
 
@@ -196,7 +196,7 @@ impl DiskCache {
         let mut bytes = [0; HEADER_LEN];
         self.disk.read(&file, place.offset(), &mut bytes)?;
         let header = RawHeader(&bytes).check()?;
-        header.is_for(key, place.body_len)?;
+        header.is_for(key, place.body_len())?;
         Ok(header.meta)
     }
 
@@ -215,7 +215,7 @@ impl DiskCache {
 impl Cache for DiskCache {
     fn get(&self, key: &Key) -> Option<Entry> {
         let (entry, place) = self.read(key, |place, pack| self.read_entry(key, place, pack))?;
-        if !place.checked {
+        if !place.is_checked() {
             self.index.mark_checked(Id::of(key), &place);
         }
         Some(entry)

@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -74,6 +75,24 @@ pub(super) trait Disk: Send + Sync {
 
     /// Writes the file's pages out and asks the kernel to forget them.
     fn forget(&self, file: &File) -> io::Result<()>;
+}
+
+/// Makes the file at `path` hold just these bytes, in one step: others see it as it was or as it is
+/// to be. A folder that isn't there is made.
+pub(super) fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A name of its own: others may be at the same file at the same time.
+    let new = path.with_extension(format!("{:016x}", RandomState::new().hash_one(0)));
+    let written = match disk.write(&new, bytes) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            disk.make_folder(path.parent().unwrap_or(Path::new("")))?;
+            disk.write(&new, bytes)
+        }
+        written => written,
+    };
+    written.and_then(|()| disk.rename(&new, path)).inspect_err(|_| {
+        // Nobody reads it under this name; `gc` and `clear` remove it with the others.
+        let _ = disk.remove(&new);
+    })
 }
 
 /// The real one.

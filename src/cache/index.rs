@@ -4,47 +4,90 @@
 //! record that is found there says whether it is the one.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use parking_lot::RwLock;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Key;
-use super::record::ALIGN;
+use super::record::{ALIGN, MAX_BODY};
 
-/// What a key is found by: a digest of it, half as long. Two keys of the same digest would cost
-/// time (each makes the other's record look broken), never a wrong entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Id(u128);
+/// What a key is found by: 96 bits of a digest of it, as there are as many as samples. Two keys of
+/// the same would cost time (each makes the other's record look broken), never a wrong entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id([u32; 3]);
 
 impl Id {
     pub(super) fn of(key: &Key) -> Id {
-        Id(xxh3_128(&key.0))
+        let digest = xxh3_128(&key.0);
+        Id([digest as u32, (digest >> 32) as u32, (digest >> 64) as u32])
     }
 }
 
-/// Where a record is. 16 bytes, as there are as many of them as samples.
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let [a, b, _] = self.0;
+        state.write_u64(u64::from(a) << 32 | u64::from(b));
+    }
+}
+
+/// Takes an [`Id`] for its hash: it is part of one.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = n;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+type Map<T> = HashMap<Id, T, BuildHasherDefault<AsItIs>>;
+
+/// Where a record is. 12 bytes, as there are as many of them as samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The pack's number.
     pub(super) pack: u32,
     /// In units of [`ALIGN`] from the start of the pack.
     slot: u32,
-    /// Bytes of the body.
-    pub(super) body_len: u32,
-    /// Whether the body was once found to be right.
-    pub(super) checked: bool,
+    /// Bytes of the body; with [`CHECKED`], the body was once found to be right.
+    body_len: u32,
 }
 
+const CHECKED: u32 = 1 << 31;
+
+const _: () = assert!(MAX_BODY < CHECKED as usize, "a body's length leaves a bit");
+
 impl Place {
-    /// None if the offset is where no record starts, or beyond 256 GiB.
+    /// None if the offset is where no record starts, or beyond 256 GiB, or the body is too long.
     pub(super) fn new(pack: u32, offset: u64, body_len: u32) -> Option<Place> {
         let slot = u32::try_from(offset / ALIGN).ok().filter(|_| offset.is_multiple_of(ALIGN))?;
-        Some(Place { pack, slot, body_len, checked: false })
+        (body_len as usize <= MAX_BODY).then_some(Place { pack, slot, body_len })
     }
 
     /// Bytes from the start of the pack.
     pub(super) fn offset(&self) -> u64 {
         u64::from(self.slot) * ALIGN
+    }
+
+    /// Bytes of the body.
+    pub(super) fn body_len(&self) -> u32 {
+        self.body_len & !CHECKED
+    }
+
+    /// Whether the body was once found to be right.
+    pub(super) fn is_checked(&self) -> bool {
+        self.body_len & CHECKED != 0
     }
 
     fn is_same_record(&self, other: &Place) -> bool {
@@ -62,10 +105,10 @@ pub(super) struct Index {
 
 #[derive(Default)]
 struct Shard {
-    places: HashMap<Id, Place>,
+    places: Map<Place>,
     /// Further records of keys that are in `places`: written by processes that didn't see each
     /// other's, or anew after damage. They stand in when the first turns out to be broken.
-    spares: HashMap<Id, Vec<Place>>,
+    spares: Map<Vec<Place>>,
 }
 
 impl Index {
@@ -94,7 +137,7 @@ impl Index {
         if let Some(first) = self.shard(id).write().places.get_mut(&id)
             && first.is_same_record(place)
         {
-            first.checked = true;
+            first.body_len |= CHECKED;
         }
     }
 
@@ -139,7 +182,8 @@ impl Index {
     }
 
     fn shard(&self, id: Id) -> &RwLock<Shard> {
-        &self.shards[id.0 as usize % SHARDS]
+        // By bits that the map within doesn't go by.
+        &self.shards[id.0[2] as usize % SHARDS]
     }
 }
 
@@ -153,10 +197,11 @@ mod tests {
 
     #[test]
     fn a_place_is_small_and_keeps_its_offset() {
-        assert_eq!(size_of::<Place>(), 16);
+        assert_eq!((size_of::<(Id, Place)>(), size_of::<Option<Place>>()), (24, 16));
         assert_eq!(place(1, 64 * 7).offset(), 64 * 7);
         assert_eq!(Place::new(1, 65, 0), None);
         assert_eq!(Place::new(1, 64 << 32, 0), None);
+        assert_eq!(Place::new(1, 0, u32::MAX), None);
     }
 
     #[test]
@@ -202,10 +247,10 @@ mod tests {
         index.add(id, place(0, 0));
         index.add(id, place(1, 0));
         index.mark_checked(id, &place(1, 0));
-        assert!(!index.find(id).unwrap().checked);
+        assert!(!index.find(id).unwrap().is_checked());
         index.mark_checked(id, &place(0, 0));
-        assert!(index.find(id).unwrap().checked);
+        assert!(index.find(id).unwrap().is_checked());
         index.remove(id, &place(0, 0));
-        assert!(!index.find(id).unwrap().checked);
+        assert!(!index.find(id).unwrap().is_checked());
     }
 }

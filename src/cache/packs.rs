@@ -18,6 +18,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::file::{Disk, Listed};
 use super::index::{Id, Index, Place};
+use super::list::{self, List, NoList};
 use super::record::{HEADER_LEN, Header, RawHeader, record_len};
 
 pub(super) const SUFFIX: &str = ".pack";
@@ -39,6 +40,9 @@ pub(super) const SCANNERS: usize = 8;
 /// Bytes that a scan reads at once: costs no more than a header alone, and has many of them where
 /// bodies are short.
 const WINDOW: usize = 4096;
+
+/// Records that a reader has to have found without a list before it writes one.
+const WORTH_A_LIST: usize = 1000;
 
 /// One pack.
 pub(super) struct Pack {
@@ -82,6 +86,7 @@ pub(super) struct Packs {
     folder: PathBuf,
     table: RwLock<Table>,
     open: Mutex<LruCache<u32, Arc<File>>>,
+    warned_of_list: AtomicBool,
 }
 
 #[derive(Default)]
@@ -113,7 +118,8 @@ impl Packs {
     pub(super) fn new(disk: Arc<dyn Disk>, folder: PathBuf) -> Packs {
         let files = sysconf(SysconfVar::OPEN_MAX).ok().flatten();
         let open = Mutex::new(LruCache::new(open_packs(files)));
-        Packs { disk, folder, table: RwLock::default(), open }
+        let warned_of_list = AtomicBool::new(false);
+        Packs { disk, folder, table: RwLock::default(), open, warned_of_list }
     }
 
     /// Where they are.
@@ -254,6 +260,25 @@ impl Packs {
     /// writer is at it, or was stopped) is tried again at the next look.
     fn scan(&self, pack: &Pack, len: u64, index: &Index) -> io::Result<()> {
         let file = self.file(pack)?;
+        // A pack that is read from its start goes by its list, and gets one if that saves others
+        // much reading.
+        let (mut list, mut must_list) = (None, false);
+        if pack.end() == 0 {
+            let listed = List::read(&*self.disk, &pack.path, &file, len);
+            must_list = listed.as_ref().is_err_and(|why| !matches!(why, NoList::Missing));
+            list = Some(listed.unwrap_or_else(|why| {
+                self.complain_of_list(pack, &why);
+                List::default()
+            }));
+        }
+        if let Some(list) = &list {
+            for (at, key, body_len) in list.records() {
+                let Some(place) = Place::new(pack.number, at, body_len) else { break };
+                index.add(Id::of(&key), place);
+                pack.whole.store(at + record_len(body_len), Ordering::Release);
+            }
+        }
+        let listed = list.as_ref().map_or(0, List::len);
         let mut window = Window::new(&*self.disk, &file, len);
         loop {
             let at = pack.end();
@@ -264,13 +289,35 @@ impl Packs {
                 break;
             }
             index.add(Id::of(&header.key), place);
+            if let Some(list) = &mut list {
+                list.add(header.key, header.body_len);
+            }
             pack.whole.store(end, Ordering::Release);
         }
         if pack.end() < len {
             let (path, rest) = (pack.path.display(), len - pack.end());
             log::debug!("{path}: the last {rest} of {len} bytes are no whole record (yet)");
         }
+        if let Some(list) = list
+            && (must_list || list.len() - listed >= WORTH_A_LIST)
+            && let Err(error) = list.write(&*self.disk, &pack.path)
+        {
+            log::debug!("cannot write the index of {}: {error}", pack.path.display());
+        }
         Ok(())
+    }
+
+    /// Says why a pack has no list: that one was never written is nothing to worry about, all else
+    /// is a warning, once.
+    fn complain_of_list(&self, pack: &Pack, why: &NoList) {
+        let path = list::path_of(&pack.path);
+        let path = path.display();
+        let worry = !matches!(why, NoList::Missing);
+        if worry && !self.warned_of_list.swap(true, Ordering::Relaxed) {
+            log::warn!("{path}: {why}; the pack is read through, and the index is made again");
+        } else {
+            log::debug!("{path}: {why}; the pack is read through");
+        }
     }
 }
 

@@ -10,11 +10,19 @@ use std::time::{Duration, Instant};
 
 use super::file::Disk;
 use super::index::Place;
+use super::list::List;
 use super::packs::{Pack, Packs};
 use super::record::Header;
 
 /// Bytes written between two looks at the free space.
 const FREE_SPACE_EVERY: u64 = 64 << 20;
+
+/// Times that a pack's list is written, the last one when the pack is full: what was written since
+/// has to be read through if the writer is killed.
+const LISTS_A_PACK: u64 = 8;
+
+/// Records that a pack may have before the next is begun: bounds the memory that lists take.
+const MOST_RECORDS: usize = 1 << 18;
 
 /// Sizes and times that tests make smaller.
 #[derive(Clone, Copy, Debug)]
@@ -88,12 +96,22 @@ impl std::fmt::Display for Size {
     }
 }
 
+/// The pack that is written to.
+struct Current {
+    pack: Arc<Pack>,
+    file: Arc<File>,
+    /// Its records.
+    list: List,
+    /// Bytes of the pack that the list on the disk has the records of.
+    listed: u64,
+}
+
 /// Appends records. One at a time: the caller holds a lock around it.
 pub(super) struct Writer {
     disk: Arc<dyn Disk>,
     room: Room,
     tuning: Tuning,
-    current: Option<(Arc<Pack>, Arc<File>)>,
+    current: Option<Current>,
     /// Bytes that may be written before the free space is looked at again.
     known_free: u64,
     resting_until: Option<Instant>,
@@ -156,42 +174,77 @@ impl Writer {
 
     fn write(&mut self, packs: &Packs, header: &Header, body: &[u8]) -> io::Result<Place> {
         let record = header.record_len();
-        let (pack, file) = self.pack_for(packs, record)?;
-        let start = pack.end();
-        let place = Place::new(pack.number, start, header.body_len)
+        let disk = Arc::clone(&self.disk);
+        let list_every = self.tuning.pack_bytes / LISTS_A_PACK;
+        let current = self.pack_for(packs, record)?;
+        let start = current.pack.end();
+        let place = Place::new(current.pack.number, start, header.body_len)
             .ok_or_else(|| io::Error::from(io::ErrorKind::FileTooLarge))?;
         let parts = [&header.encode()[..], body, header.padding()];
-        if let Err(error) = self.disk.append(&file, start, &parts) {
-            if self.disk.truncate(&file, start).is_err() {
+        if let Err(error) = disk.append(&current.file, start, &parts) {
+            if disk.truncate(&current.file, start).is_err() {
                 // What is left there can't be trusted to be gone; readers stop at it.
                 self.leave();
             }
             return Err(error);
         }
-        pack.set_end(start + record);
+        current.pack.set_end(start + record);
+        current.list.add(header.key, header.body_len);
+        if current.list.covered() - current.listed >= list_every {
+            current.write_list(&*disk);
+        }
         Ok(place)
     }
 
     /// Writes no more to the current pack: others may clean it up.
     fn leave(&mut self) {
-        if let Some((_, file)) = self.current.take() {
-            self.disk.release(&file);
+        if let Some(mut current) = self.current.take() {
+            current.write_list(&*self.disk);
+            self.disk.release(&current.file);
         }
     }
 
     /// The pack that the next record belongs in.
-    fn pack_for(&mut self, packs: &Packs, record: u64) -> io::Result<(Arc<Pack>, Arc<File>)> {
-        if let Some((pack, file)) = &self.current {
-            let fits = pack.end() == 0 || pack.end() + record <= self.tuning.pack_bytes;
-            // Somebody may have deleted it; then what is written there is lost with its last reader.
-            if fits && packs.get(pack.number).is_some() {
-                return Ok((Arc::clone(pack), Arc::clone(file)));
+    fn pack_for(&mut self, packs: &Packs, record: u64) -> io::Result<&mut Current> {
+        let most = self.tuning.pack_bytes;
+        // Somebody may have deleted it; then what is written there is lost with its last reader.
+        let is_there = |current: &Current| packs.get(current.pack.number).is_some();
+        let fits = |current: &Current| {
+            let end = current.pack.end();
+            end == 0 || end + record <= most && current.list.len() < MOST_RECORDS
+        };
+        if !self.current.as_ref().is_some_and(|current| fits(current) && is_there(current)) {
+            self.leave();
+        }
+        match &mut self.current {
+            Some(current) => Ok(current),
+            none => {
+                let (pack, file) = packs.create()?;
+                Ok(none.insert(Current { pack, file, list: List::default(), listed: 0 }))
             }
         }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
         self.leave();
-        let (pack, file) = packs.create()?;
-        self.current = Some((Arc::clone(&pack), Arc::clone(&file)));
-        Ok((pack, file))
+    }
+}
+
+impl Current {
+    /// Writes the list, if there is more to say than the last time. Without one, the next who opens
+    /// the cache reads through the pack.
+    fn write_list(&mut self, disk: &dyn Disk) {
+        let path = &self.pack.path;
+        if self.list.covered() == self.listed || disk.open(path).is_err() {
+            return;
+        }
+        // Not tried again before there is as much again, whether or not it worked.
+        self.listed = self.list.covered();
+        if let Err(error) = self.list.write(disk, path) {
+            log::debug!("cannot write the index of {}: {error}", path.display());
+        }
     }
 }
 

@@ -6,15 +6,17 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::super::contents;
 use super::super::disk::PACKS;
+use super::super::list::{self, LISTS};
 use super::super::packs::Packs;
 use super::super::record::Header;
 use super::super::writer::{Room, Tuning, Writer};
-use super::{Care, Key, PackFile, Record, Scanned, Unread, unless_gone};
+use super::{Care, Key, PackFile, Record, Scanned, Unread, remove_pack};
 
 /// What is to be done.
 pub struct Gc<'a> {
@@ -118,7 +120,7 @@ impl Care {
                         continue;
                     }
                 }
-                unless_gone(self.disk.remove(&task.pack.path))?;
+                remove_pack(&*self.disk, &task.pack.path)?;
             }
             match kept.0 {
                 0 => collected.removed += 1,
@@ -127,10 +129,28 @@ impl Care {
             collected.dropped += (task.records - kept.0) as u64;
             collected.freed += bytes.saturating_sub(kept.1);
         }
+        if !gc.dry_run {
+            self.drop_lists(gc.quiet_since);
+        }
         if !gc.dry_run && collected.left + (collected.in_use + collected.unread) as u64 == 0 {
             contents::keep_only(&*self.disk, &self.folder, gc.notes)?;
         }
         Ok(collected)
+    }
+
+    /// Removes lists of which there is no pack, and what was begun of one and not finished.
+    fn drop_lists(&self, quiet_since: SystemTime) {
+        let Ok(packs) = self.packs() else { return };
+        let of_packs: HashSet<PathBuf> =
+            packs.iter().map(|pack| list::path_of(&pack.path)).collect();
+        let folder = self.folder.join(LISTS);
+        for file in self.disk.list(&folder).unwrap_or_default() {
+            let path = folder.join(&file.name);
+            if !of_packs.contains(&path) && file.modified < quiet_since {
+                // Nothing reads it.
+                let _ = self.disk.remove(&path);
+            }
+        }
     }
 
     /// What is wanted of each pack. Of several records of a key, one that is whole.

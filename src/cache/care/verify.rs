@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::super::list::List;
 use super::super::packs::Window;
 use super::super::record::{HEADER_LEN, RawHeader};
 use super::{Care, PackFile, Record, side_by_side};
@@ -70,6 +71,7 @@ impl Care {
     ) -> io::Result<Verified> {
         let file = self.disk.open(&pack.path)?;
         let mut window = Window::new(&*self.disk, &file, pack.bytes);
+        let list = List::read(&*self.disk, &pack.path, &file, pack.bytes).unwrap_or_default();
         let mut found = Verified::default();
         let mut at = 0;
         let place =
@@ -87,6 +89,13 @@ impl Care {
                         Err(error) => format!("cannot be read: {error}"),
                         Ok(_) => self.why_no_header(&file, at),
                     };
+                    // Behind it, only a list knows where the next one starts.
+                    if let Some((next, ..)) = list.records().find(|(next, ..)| *next > at) {
+                        found.damaged.push(place(at, next - at, cause));
+                        at = next;
+                        continue;
+                    }
+                    let cause = format!("{cause}; the rest of the pack can't be found");
                     found.damaged.push(place(at, left, cause));
                     break;
                 }
@@ -117,7 +126,7 @@ impl Care {
         match self.disk.read(file, at, &mut bytes) {
             Err(error) => format!("cannot be read: {error}"),
             Ok(()) => match RawHeader(&bytes).check() {
-                Err(broken) => format!("{broken}; the rest of the pack can't be found"),
+                Err(broken) => broken.to_string(),
                 Ok(_) => "the header changed while it was read".to_owned(),
             },
         }

@@ -3,6 +3,7 @@
 mod care;
 mod faulty;
 mod full;
+mod lists;
 mod sweep;
 
 use std::fs;
