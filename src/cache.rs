@@ -13,6 +13,8 @@ mod list;
 mod memory;
 mod packs;
 mod record;
+mod room;
+mod users;
 mod writer;
 
 pub use care::{Care, Cleared, Collected, Damage, Gc, PackFile, Record, Scanned, Verified};
@@ -54,6 +56,26 @@ pub struct Entry {
     pub body: Buffer,
 }
 
+/// What an entry is one of, as far as the one who puts it says: entries of a kind are kept apart
+/// from others, so that those that nobody has use for any more can go together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Kind(pub u64);
+
+impl Kind {
+    /// Of an entry of which nothing is said.
+    pub const UNKNOWN: Kind = Kind(0);
+}
+
+/// What a full cache does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// It keeps what it has, but for kinds that nobody has use for any more.
+    #[default]
+    Keep,
+    /// It drops those kinds first, then what was not used for longest.
+    Lru,
+}
+
 /// A store from key to entry.
 ///
 /// The promise, tested for every implementation: `get` returns the entry that was put under the
@@ -68,6 +90,12 @@ pub trait Cache: Send + Sync {
     /// Keeps an entry; whether it was kept (or was here already). It is not when the cache is
     /// full or its disk refuses: that is said in the log, once, and is no error.
     fn put(&self, key: &Key, meta: &Meta, body: &[u8]) -> bool;
+
+    /// The same, of a kind.
+    fn put_as(&self, kind: Kind, key: &Key, meta: &Meta, body: &[u8]) -> bool {
+        let _ = kind;
+        self.put(key, meta, body)
+    }
 
     /// What it holds now.
     fn status(&self) -> Status;

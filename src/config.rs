@@ -20,6 +20,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::DeTable;
 
+use crate::cache::Policy;
 use crate::exec::{IdentifiedBy, Plan};
 use crate::fs::{Freshness, Naming};
 use crate::pipeline::{Matcher, Pipeline, Split, Strategy};
@@ -60,6 +61,8 @@ pub struct CacheConfig {
     pub min_free: u64,
     /// The most bytes of samples at the split that a process keeps in memory.
     pub memory: u64,
+    /// What is done when it is full.
+    pub policy: Policy,
 }
 
 /// Free space that is left alone unless the config says otherwise: a full disk hurts more than a
@@ -120,6 +123,7 @@ impl Config {
                 limit: size(&raw.cache.limit, u64::MAX)?,
                 min_free: size(&raw.cache.min_free, MIN_FREE)?,
                 memory: size(&raw.cache.memory, 0)?,
+                policy: raw.cache.policy.into(),
                 path: raw.cache.path.map(|path| folder.join(path)),
             },
             identified_by: raw.source.identity,

@@ -17,7 +17,7 @@ mod walk;
 
 pub use error::{BadSamples, MakeError};
 pub use identity::IdentifiedBy;
-pub use memory::{Holds, Keep, Memory};
+pub use memory::{Holds, Memory};
 pub use meter::{Figures, Meter, Tally};
 pub use turns::Turns;
 pub use walk::Found;
@@ -28,8 +28,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use xxhash_rust::xxh3::xxh3_64;
 
-use crate::cache::{Cache, Key, META_LEN};
+use crate::cache::{Cache, Key, Kind, META_LEN};
 use crate::pipeline::{Identity, Matcher, Pipeline, Split, Strategy};
 use crate::sample::{Buffer, STORED_META_LEN, Sample, Spec, restore, store, stored_spec};
 use crate::source::{Source, Stat};
@@ -49,6 +50,15 @@ pub struct Plan {
     pub pipeline: Arc<Pipeline>,
     /// Where it is cut, and how the offline part is kept.
     pub strategy: Strategy,
+}
+
+impl Plan {
+    /// The kind of what it keeps: the same for the same offline steps and codec.
+    pub fn kind(&self) -> Option<Kind> {
+        let Split::After(steps) = self.strategy.split else { return None };
+        let words = format!("{} {}", self.pipeline.prefix(steps), self.strategy.codec);
+        Some(Kind(xxh3_64(words.as_bytes())))
+    }
 }
 
 /// A sample to make: a source file as it was when it was looked at, and what to do with it.
@@ -371,11 +381,12 @@ impl Executor {
             let bytes = stored.body.bytes().len();
             Some((stored, bytes))
         });
+        let kind = self.plans[job.plan].kind().unwrap_or(Kind::UNKNOWN);
         let kept = stored.is_some_and(|stored| {
             self.meter
                 .time_some(Tally::CacheWrite, || {
                     let body = stored.body.bytes();
-                    Some((cache.put(key, &stored.meta, body), body.len()))
+                    Some((cache.put_as(kind, key, &stored.meta, body), body.len()))
                 })
                 .unwrap_or(false)
         });

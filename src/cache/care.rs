@@ -20,9 +20,10 @@ use parking_lot::Mutex;
 use super::contents::{self, CONTENTS};
 use super::disk::{FOLDER, PACKS, TAG};
 use super::file::{Disk, OsDisk};
-use super::list::{self, LISTS, List};
+use super::list::{LISTS, List};
 use super::packs::{SCANNERS, SUFFIX, Window};
 use super::record::{Broken, Check, RawRecord, record_len};
+use super::users::USERS;
 use super::{Entry, Key};
 
 /// A cache's folder, to be looked after.
@@ -203,8 +204,9 @@ impl Care {
     /// If a file can't be removed.
     pub fn clear(self) -> io::Result<Cleared> {
         let mut freed = 0;
-        let [packs, lists, notes] = [PACKS, LISTS, CONTENTS].map(|name| self.folder.join(name));
-        for (folder, suffix) in [(&packs, SUFFIX), (&lists, ""), (&notes, "")] {
+        let [packs, lists, notes, users] =
+            [PACKS, LISTS, CONTENTS, USERS].map(|name| self.folder.join(name));
+        for (folder, suffix) in [(&packs, SUFFIX), (&lists, ""), (&notes, ""), (&users, "")] {
             for file in self.disk.list(folder).unwrap_or_default() {
                 if file.name.as_encoded_bytes().ends_with(suffix.as_bytes()) {
                     unless_gone(self.disk.remove(&folder.join(&file.name)))?;
@@ -215,7 +217,7 @@ impl Care {
         if is_tagged(&self.folder) {
             unless_gone(self.disk.remove(&self.folder.join(TAG)))?;
         }
-        for folder in [&packs, &lists, &notes, &self.folder] {
+        for folder in [&packs, &lists, &notes, &users, &self.folder] {
             match unless_gone(self.disk.remove_folder(folder)) {
                 Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => {
                     return Err(error);
@@ -225,14 +227,6 @@ impl Care {
         }
         Ok(Cleared { freed, gone: !self.folder.exists() })
     }
-}
-
-/// Removes a pack and its list.
-fn remove_pack(disk: &dyn Disk, pack: &Path) -> io::Result<()> {
-    unless_gone(disk.remove(pack))?;
-    // A list without its pack is passed by.
-    let _ = disk.remove(&list::path_of(pack));
-    Ok(())
 }
 
 /// Whether the folder says of itself that it is a cache.

@@ -1,8 +1,9 @@
 //! The cache on a disk: packs of records in a folder that several processes share.
 //!
-//! `docs/FORMAT.md` has every byte of the folder. Policy: fill, then keep. Nothing is thrown out to
-//! make room, since a pass over a set in random order finds the same share of it in the cache
-//! whatever is thrown out, and throwing out costs writes.
+//! `docs/FORMAT.md` has every byte of the folder. Policy: fill, then keep. Nothing that is of
+//! use is thrown out to make room, since a pass over a set in random order finds the same share of it
+//! in the cache whatever is thrown out, and throwing out costs writes. [`Policy::Lru`] is for those
+//! who use one set after another.
 //!
 //! What a key stands for and what an entry means it doesn't know.
 
@@ -10,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -19,8 +20,10 @@ use super::file::{Disk, OsDisk};
 use super::index::{Id, Index, Place};
 use super::packs::{Pack, Packs};
 use super::record::{Broken, Check, HEADER_LEN, Header, RawHeader, RawRecord};
+use super::room::{self, Dropped};
+use super::users::{self, Live};
 use super::writer::{Refusal, Room, Tuning, Writer};
-use super::{Cache, Entry, Key, Meta, Status};
+use super::{Cache, Entry, Key, Kind, Meta, Policy, Status};
 
 #[cfg(test)]
 mod tests;
@@ -49,11 +52,13 @@ pub struct Options {
     pub limit: u64,
     /// Bytes that must stay free on its disk.
     pub min_free: u64,
+    /// What is done when there is no room.
+    pub policy: Policy,
 }
 
 /// A [`Cache`] in a folder, shared with any number of other processes and instances.
 ///
-/// Entries that others put are found within about a second after the first miss. A process that
+/// Entries that others put are found within a second after the first miss, mostly much sooner. A process that
 /// is killed loses nothing that was put; a power cut may lose what was put shortly before, and
 /// nothing else.
 pub struct DiskCache {
@@ -63,13 +68,41 @@ pub struct DiskCache {
     index: Index,
     packs: Packs,
     writer: Mutex<Writer>,
-    /// When the folder was last looked at.
-    looked: Mutex<Instant>,
+    looked: Mutex<Looked>,
+    /// That this process uses the cache, once it has said what for.
+    live: Mutex<Option<Live>>,
+    policy: Policy,
+    /// When it was last in vain to make room.
+    no_room: Mutex<Option<Instant>>,
     tuning: Tuning,
     limit: u64,
     said_full: AtomicBool,
     said_refused: AtomicBool,
 }
+
+/// The last look at the folder.
+struct Looked {
+    at: Instant,
+    /// How long it took.
+    took: Duration,
+}
+
+impl Looked {
+    /// Whether it is time for another: so that looking takes little of the time, and not later than
+    /// after a second.
+    fn is_due(&self, tuning: &Tuning) -> bool {
+        let wait = (self.took * tuning.look_share).min(LOOK_AT_LAST);
+        self.at.elapsed() >= wait.max(tuning.look_every)
+    }
+}
+
+/// The longest time without a look, where one is wanted.
+const LOOK_AT_LAST: Duration = Duration::from_secs(1);
+
+/// A pack is at most this part of the limit, so that what is dropped is a small part of the cache;
+/// but for packs so small that there would be very many.
+const PACKS_IN_LIMIT: u64 = 32;
+const SMALL_PACK: u64 = 1 << 20;
 
 /// What a cache can't be opened for.
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +137,9 @@ impl DiskCache {
     }
 
     fn open_on(disk: Arc<dyn Disk>, options: Options, tuning: Tuning) -> io::Result<DiskCache> {
-        let Options { path, limit, min_free } = options;
+        let Options { path, limit, min_free, policy } = options;
+        let most = (limit / PACKS_IN_LIMIT).max(SMALL_PACK);
+        let tuning = Tuning { pack_bytes: tuning.pack_bytes.min(most), ..tuning };
         let folder = path.join(FOLDER);
         let packs = Packs::new(Arc::clone(&disk), folder.join(PACKS));
         let index = Index::new();
@@ -119,7 +154,10 @@ impl DiskCache {
             index,
             packs,
             writer: Mutex::new(writer),
-            looked: Mutex::new(Instant::now()),
+            looked: Mutex::new(Looked { at: Instant::now(), took: Duration::ZERO }),
+            live: Mutex::new(None),
+            policy,
+            no_room: Mutex::new(None),
             tuning,
             limit,
             said_full: AtomicBool::new(false),
@@ -133,18 +171,107 @@ impl DiskCache {
         contents::leave(&*self.disk, &self.folder, text);
     }
 
+    /// Says what the cache is used for from now on by a user with this name (and, while it is open,
+    /// by this process): entries of these kinds. They don't go for want of use.
+    pub fn used_by(&self, user: &str, kinds: &[Kind]) {
+        let live = users::name(&*self.disk, &self.folder, user, kinds)
+            .and_then(|()| Live::new(Arc::clone(&self.disk), &self.folder, kinds));
+        match live {
+            Ok(live) => *self.live.lock() = Some(live),
+            Err(error) => log::debug!("cannot say who uses {}: {error}", self.folder.display()),
+        }
+    }
+
+    /// Looks at the folder for what others did.
+    fn look(&self, looked: &mut Looked) {
+        let from = Instant::now();
+        if let Err(error) = self.packs.look(&self.index) {
+            log::debug!("cannot look at {}: {error}", self.packs.folder().display());
+        }
+        *looked = Looked { at: Instant::now(), took: from.elapsed() };
+    }
+
+    /// Drops packs so that there is room; whether it did.
+    fn make_room(&self, need: u64) -> bool {
+        let mut no_room = self.no_room.lock();
+        if no_room.is_some_and(|last| last.elapsed() < self.tuning.rest) {
+            return false;
+        }
+        let live = self.live.lock();
+        let wanted = live.as_ref().and_then(|live| {
+            users::wanted(&*self.disk, &self.folder, live)
+                .inspect_err(|error| log::debug!("nobody knows what is of use: {error}"))
+                .ok()
+        });
+        let folder = self.packs.folder();
+        let dropped = room::make(&*self.disk, folder, need, self.policy, wanted.as_ref());
+        match dropped {
+            Ok(Dropped { packs, bytes }) if packs > 0 => {
+                log::info!(
+                    "{}: dropped {bytes} bytes to make room, packs: {packs}",
+                    folder.display()
+                );
+            }
+            Ok(_) => {
+                *no_room = Some(Instant::now());
+                return false;
+            }
+            Err(error) => {
+                log::debug!("cannot make room in {}: {error}", folder.display());
+                *no_room = Some(Instant::now());
+                return false;
+            }
+        }
+        self.look(&mut self.looked.lock());
+        true
+    }
+
+    /// Writes a record, making room if there is none.
+    fn write(
+        &self,
+        writer: &mut Writer,
+        kind: Kind,
+        header: &Header,
+        body: &[u8],
+    ) -> Result<Place, Refusal> {
+        if writer.must_look(header.record_len()) {
+            self.look(&mut self.looked.lock());
+            writer.has_looked(&self.packs);
+        }
+        let refusal = match writer.append(&self.packs, kind, header, body) {
+            Err(refusal) => refusal,
+            written => return written,
+        };
+        let need = match &refusal {
+            Refusal::Full { held, limit, record } => {
+                held.saturating_add(*record).saturating_sub(*limit)
+            }
+            Refusal::NearlyNoSpace { free, min_free } => {
+                min_free.saturating_add(header.record_len()).saturating_sub(*free)
+            }
+            Refusal::Disk { .. } | Refusal::Resting => 0,
+        };
+        if need == 0 || !self.make_room(need) {
+            return Err(refusal);
+        }
+        writer.rest_no_more();
+        writer.append(&self.packs, kind, header, body)
+    }
+
+    /// Whether an entry is said to be here. Nothing is read for it, so it may turn out to be damaged.
+    pub fn contains(&self, key: &Key) -> bool {
+        self.find(Id::of(key)).is_some()
+    }
+
     /// Where the key's record is said to be. If nowhere, other processes may have put it.
     fn find(&self, id: Id) -> Option<Place> {
         self.index.find(id).or_else(|| {
             // Whoever comes while another looks goes on without: it's a cache.
             let mut looked = self.looked.try_lock()?;
-            if looked.elapsed() < self.tuning.look_every {
+            if !looked.is_due(&self.tuning) {
                 return None;
             }
-            if let Err(error) = self.packs.look(&self.index) {
-                log::debug!("cannot look at {}: {error}", self.packs.folder().display());
-            }
-            *looked = Instant::now();
+            self.look(&mut looked);
             self.index.find(id)
         })
     }
@@ -187,6 +314,9 @@ impl DiskCache {
         let file = self.packs.file(pack).map_err(Trouble::Open)?;
         let raw =
             RawRecord::read(place.body_len(), |into| self.disk.read(&file, place.offset(), into))?;
+        if self.policy == Policy::Lru {
+            self.packs.mark_used(pack, &file);
+        }
         let check = if place.is_checked() { Check::Header } else { Check::Whole };
         Ok(raw.check(key, check)?)
     }
@@ -226,8 +356,13 @@ impl Cache for DiskCache {
     }
 
     fn put(&self, key: &Key, meta: &Meta, body: &[u8]) -> bool {
+        self.put_as(Kind::UNKNOWN, key, meta, body)
+    }
+
+    fn put_as(&self, kind: Kind, key: &Key, meta: &Meta, body: &[u8]) -> bool {
         let id = Id::of(key);
-        if self.index.find(id).is_some() {
+        // Another process may have been faster.
+        if self.find(id).is_some() {
             return true;
         }
         let Some(header) = Header::of(key, meta, body) else { return false };
@@ -236,7 +371,7 @@ impl Cache for DiskCache {
         if self.index.find(id).is_some() {
             return true;
         }
-        match writer.append(&self.packs, &header, body) {
+        match self.write(&mut writer, kind, &header, body) {
             Ok(place) => {
                 self.index.add(id, place);
                 self.said_refused.store(false, Ordering::Relaxed);

@@ -12,7 +12,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+use nix::sys::stat::futimens;
 use nix::sys::statvfs::statvfs;
+use nix::sys::time::TimeSpec;
 use nix::sys::uio::pwritev;
 
 /// A file in a folder.
@@ -21,6 +23,8 @@ pub(super) struct Listed {
     pub(super) len: u64,
     /// When it was last written.
     pub(super) modified: SystemTime,
+    /// When it was last used, by whoever says so ([`Disk::mark_used`]), or written.
+    pub(super) used: SystemTime,
 }
 
 /// What can be done to a disk. Errors are the file system's.
@@ -73,6 +77,12 @@ pub(super) trait Disk: Send + Sync {
     /// Returns when what was written to the file (or the names in the folder) is on the disk.
     fn sync(&self, file: &File) -> io::Result<()>;
 
+    /// Notes that the file was written now, though nothing is.
+    fn touch(&self, path: &Path) -> io::Result<()>;
+
+    /// Notes that the file was used now.
+    fn mark_used(&self, file: &File) -> io::Result<()>;
+
     /// Writes the file's pages out and asks the kernel to forget them.
     fn forget(&self, file: &File) -> io::Result<()>;
 }
@@ -110,7 +120,9 @@ impl Disk for OsDisk {
             match entry.metadata() {
                 Ok(about) if about.is_file() => {
                     let modified = about.modified()?;
-                    files.push(Listed { name: entry.file_name(), len: about.len(), modified });
+                    let used = about.accessed().map_or(modified, |used| used.max(modified));
+                    let (name, len) = (entry.file_name(), about.len());
+                    files.push(Listed { name, len, modified, used });
                 }
                 Ok(_) => {}
                 Err(gone) if gone.kind() == io::ErrorKind::NotFound => {}
@@ -201,6 +213,16 @@ impl Disk for OsDisk {
 
     fn sync(&self, file: &File) -> io::Result<()> {
         file.sync_all()
+    }
+
+    fn touch(&self, path: &Path) -> io::Result<()> {
+        // The time of the file system's machine, where it is another.
+        let now = &TimeSpec::UTIME_NOW;
+        Ok(futimens(File::open(path)?, now, now)?)
+    }
+
+    fn mark_used(&self, file: &File) -> io::Result<()> {
+        Ok(futimens(file, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_OMIT)?)
     }
 
     fn forget(&self, file: &File) -> io::Result<()> {

@@ -182,6 +182,17 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 
+/// Removes a pack and its list.
+pub(super) fn remove_pack(disk: &dyn Disk, pack: &Path) -> io::Result<()> {
+    match disk.remove(pack) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // A list without its pack is passed by.
+    let _ = disk.remove(&path_of(pack));
+    Ok(())
+}
+
 /// Where the list of a pack is.
 pub(super) fn path_of(pack: &Path) -> PathBuf {
     let cache = pack.parent().and_then(Path::parent).unwrap_or(Path::new(""));

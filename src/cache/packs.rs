@@ -3,7 +3,7 @@
 //! It finds records and puts them into the [`Index`]; it reads no bodies and writes no records.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -11,11 +11,13 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use lru::LruCache;
 use nix::unistd::{SysconfVar, sysconf};
 use parking_lot::{Mutex, RwLock};
 
+use super::Kind;
 use super::file::{Disk, Listed};
 use super::index::{Id, Index, Place};
 use super::list::{self, List, NoList};
@@ -44,6 +46,15 @@ const WINDOW: usize = 4096;
 /// Records that a reader has to have found without a list before it writes one.
 const WORTH_A_LIST: usize = 1000;
 
+/// Seconds between two marks of a pack as used.
+const MARK_EVERY: u64 = 10;
+
+/// The kind of the entries in a pack, by its name; none if it doesn't say.
+pub(super) fn kind_of(name: &OsStr) -> Option<Kind> {
+    let (_, kind) = name.to_str()?.strip_suffix(SUFFIX)?.split_once('-')?;
+    u64::from_str_radix(kind, 16).ok().map(Kind)
+}
+
 /// One pack.
 pub(super) struct Pack {
     pub(super) number: u32,
@@ -55,6 +66,8 @@ pub(super) struct Pack {
     /// Bytes of the file, as last seen.
     bytes: AtomicU64,
     warned: AtomicBool,
+    /// Seconds after the packs were opened at which it was last marked as used, and one more.
+    marked: AtomicU64,
 }
 
 impl Pack {
@@ -87,6 +100,7 @@ pub(super) struct Packs {
     table: RwLock<Table>,
     open: Mutex<LruCache<u32, Arc<File>>>,
     warned_of_list: AtomicBool,
+    since: Instant,
 }
 
 #[derive(Default)]
@@ -101,8 +115,8 @@ impl Table {
         let number = self.next;
         self.next += 1;
         let (whole, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
-        let warned = AtomicBool::new(false);
-        let pack = Arc::new(Pack { number, path, own, whole, bytes, warned });
+        let (warned, marked) = (AtomicBool::new(false), AtomicU64::new(0));
+        let pack = Arc::new(Pack { number, path, own, whole, bytes, warned, marked });
         self.by_number.insert(number, Arc::clone(&pack));
         self.by_name.insert(name, number);
         pack
@@ -119,7 +133,8 @@ impl Packs {
         let files = sysconf(SysconfVar::OPEN_MAX).ok().flatten();
         let open = Mutex::new(LruCache::new(open_packs(files)));
         let warned_of_list = AtomicBool::new(false);
-        Packs { disk, folder, table: RwLock::default(), open, warned_of_list }
+        let since = Instant::now();
+        Packs { disk, folder, table: RwLock::default(), open, warned_of_list, since }
     }
 
     /// Where they are.
@@ -144,14 +159,17 @@ impl Packs {
     }
 
     /// A new, empty pack that nobody else writes to.
-    pub(super) fn create(&self) -> io::Result<(Arc<Pack>, Arc<File>)> {
+    pub(super) fn create(&self, kind: Kind) -> io::Result<(Arc<Pack>, Arc<File>)> {
         // Held until it is in the table, so that a look at the folder can't take the new file for
         // another process's.
         let mut table = self.table.write();
         loop {
             // Freshly keyed by the system's randomness. A name that is taken costs another turn.
             let name = RandomState::new().hash_one(std::process::id());
-            let name = OsString::from(format!("{name:016x}{SUFFIX}"));
+            let name = OsString::from(match kind {
+                Kind::UNKNOWN => format!("{name:016x}{SUFFIX}"),
+                Kind(kind) => format!("{name:016x}-{kind:016x}{SUFFIX}"),
+            });
             let path = self.folder.join(&name);
             let made = match self.disk.create(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -180,6 +198,19 @@ impl Packs {
         let file = Arc::new(self.disk.open(&pack.path)?);
         self.open.lock().put(pack.number, Arc::clone(&file));
         Ok(file)
+    }
+
+    /// Notes now and then that a pack is in use, for those who look for one that isn't.
+    pub(super) fn mark_used(&self, pack: &Pack, file: &File) {
+        let now = self.since.elapsed().as_secs() + 1;
+        let last = pack.marked.load(Ordering::Relaxed);
+        if last != 0 && now < last + MARK_EVERY {
+            return;
+        }
+        pack.marked.store(now, Ordering::Relaxed);
+        if let Err(error) = self.disk.mark_used(file) {
+            log::debug!("cannot mark {} as used: {error}", pack.path.display());
+        }
     }
 
     /// Looks at the folder: finds new packs, records that were added to known ones, and packs that

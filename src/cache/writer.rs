@@ -3,19 +3,31 @@
 //!
 //! It doesn't know which keys are there already, and talks to nobody: a refusal is a value.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::Kind;
 use super::file::Disk;
 use super::index::Place;
 use super::list::List;
 use super::packs::{Pack, Packs};
 use super::record::Header;
 
-/// Bytes written between two looks at the free space.
-const FREE_SPACE_EVERY: u64 = 64 << 20;
+/// The most bytes written between two looks at what there is room for.
+const LOOK_EVERY: u64 = 64 << 20;
+
+/// How many may write at once, each unseen by the others between two looks, before there is less
+/// room than all of them take.
+const WRITERS: u64 = 16;
+
+/// What one writer may take of what is free before it looks again.
+fn share_of(free: u64) -> u64 {
+    (free / WRITERS).min(LOOK_EVERY)
+}
 
 /// Times that a pack's list is written, the last one when the pack is full: what was written since
 /// has to be read through if the writer is killed.
@@ -30,8 +42,10 @@ pub(super) struct Tuning {
     /// Bytes that a pack may have before the next is begun. Large, so that there are few files;
     /// small enough that a pack is a handy thing to copy or delete.
     pub(super) pack_bytes: u64,
-    /// How often the folder is looked at for what other processes wrote.
+    /// The least time between two looks at the folder for what other processes wrote.
     pub(super) look_every: Duration,
+    /// Looking takes one part of the time of this many, at most.
+    pub(super) look_share: u32,
     /// How long nothing is tried after the disk refused.
     pub(super) rest: Duration,
 }
@@ -40,7 +54,8 @@ impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
             pack_bytes: 1 << 30,
-            look_every: Duration::from_secs(1),
+            look_every: Duration::from_millis(20),
+            look_share: 20,
             rest: Duration::from_secs(10),
         }
     }
@@ -111,21 +126,41 @@ pub(super) struct Writer {
     disk: Arc<dyn Disk>,
     room: Room,
     tuning: Tuning,
-    current: Option<Current>,
+    /// One for each kind.
+    current: HashMap<Kind, Current>,
     /// Bytes that may be written before the free space is looked at again.
     known_free: u64,
+    /// Bytes that may be written before it matters what others wrote.
+    known_room: u64,
     resting_until: Option<Instant>,
 }
 
 impl Writer {
     pub(super) fn new(disk: Arc<dyn Disk>, room: Room, tuning: Tuning) -> Writer {
-        Writer { disk, room, tuning, current: None, known_free: 0, resting_until: None }
+        let current = HashMap::new();
+        Writer { disk, room, tuning, current, known_free: 0, known_room: 0, resting_until: None }
     }
 
-    /// Writes a record at the end of the current pack, or of a new one.
+    /// Whether what others wrote is to be looked at before a record of so many bytes is written.
+    pub(super) fn must_look(&self, record: u64) -> bool {
+        self.room.limit != u64::MAX && record > self.known_room
+    }
+
+    /// What others wrote was looked at.
+    pub(super) fn has_looked(&mut self, packs: &Packs) {
+        self.known_room = share_of(self.room.limit.saturating_sub(packs.bytes()));
+    }
+
+    /// The disk is tried again at once.
+    pub(super) fn rest_no_more(&mut self) {
+        self.resting_until = None;
+    }
+
+    /// Writes a record at the end of the current pack of its kind, or of a new one.
     pub(super) fn append(
         &mut self,
         packs: &Packs,
+        kind: Kind,
         header: &Header,
         body: &[u8],
     ) -> Result<Place, Refusal> {
@@ -136,7 +171,7 @@ impl Writer {
         let record = header.record_len();
         self.within_limit(packs, record)?;
         let written = self.within_free_space(packs, record).and_then(|()| {
-            self.write(packs, header, body).map_err(|source| Refusal::Disk {
+            self.write(packs, kind, header, body).map_err(|source| Refusal::Disk {
                 held: packs.bytes(),
                 free: self.disk.free(packs.folder()).unwrap_or(0),
                 source,
@@ -149,10 +184,13 @@ impl Writer {
         written
     }
 
-    fn within_limit(&self, packs: &Packs, record: u64) -> Result<(), Refusal> {
+    fn within_limit(&mut self, packs: &Packs, record: u64) -> Result<(), Refusal> {
         let (held, limit) = (packs.bytes(), self.room.limit);
         match held.saturating_add(record) <= limit {
-            true => Ok(()),
+            true => {
+                self.known_room = self.known_room.saturating_sub(record);
+                Ok(())
+            }
             false => Err(Refusal::Full { held, limit, record }),
         }
     }
@@ -166,17 +204,23 @@ impl Writer {
             if record > usable {
                 return Err(Refusal::NearlyNoSpace { free, min_free });
             }
-            self.known_free = usable.min(FREE_SPACE_EVERY.max(record));
+            self.known_free = share_of(usable).max(record);
         }
         self.known_free -= record;
         Ok(())
     }
 
-    fn write(&mut self, packs: &Packs, header: &Header, body: &[u8]) -> io::Result<Place> {
+    fn write(
+        &mut self,
+        packs: &Packs,
+        kind: Kind,
+        header: &Header,
+        body: &[u8],
+    ) -> io::Result<Place> {
         let record = header.record_len();
         let disk = Arc::clone(&self.disk);
         let list_every = self.tuning.pack_bytes / LISTS_A_PACK;
-        let current = self.pack_for(packs, record)?;
+        let current = self.pack_for(packs, kind, record)?;
         let start = current.pack.end();
         let place = Place::new(current.pack.number, start, header.body_len)
             .ok_or_else(|| io::Error::from(io::ErrorKind::FileTooLarge))?;
@@ -184,7 +228,7 @@ impl Writer {
         if let Err(error) = disk.append(&current.file, start, &parts) {
             if disk.truncate(&current.file, start).is_err() {
                 // What is left there can't be trusted to be gone; readers stop at it.
-                self.leave();
+                self.leave(kind);
             }
             return Err(error);
         }
@@ -196,16 +240,16 @@ impl Writer {
         Ok(place)
     }
 
-    /// Writes no more to the current pack: others may clean it up.
-    fn leave(&mut self) {
-        if let Some(mut current) = self.current.take() {
+    /// Writes no more to the current pack of a kind: others may clean it up.
+    fn leave(&mut self, kind: Kind) {
+        if let Some(mut current) = self.current.remove(&kind) {
             current.write_list(&*self.disk);
             self.disk.release(&current.file);
         }
     }
 
     /// The pack that the next record belongs in.
-    fn pack_for(&mut self, packs: &Packs, record: u64) -> io::Result<&mut Current> {
+    fn pack_for(&mut self, packs: &Packs, kind: Kind, record: u64) -> io::Result<&mut Current> {
         let most = self.tuning.pack_bytes;
         // Somebody may have deleted it; then what is written there is lost with its last reader.
         let is_there = |current: &Current| packs.get(current.pack.number).is_some();
@@ -213,13 +257,13 @@ impl Writer {
             let end = current.pack.end();
             end == 0 || end + record <= most && current.list.len() < MOST_RECORDS
         };
-        if !self.current.as_ref().is_some_and(|current| fits(current) && is_there(current)) {
-            self.leave();
+        if !self.current.get(&kind).is_some_and(|current| fits(current) && is_there(current)) {
+            self.leave(kind);
         }
-        match &mut self.current {
-            Some(current) => Ok(current),
-            none => {
-                let (pack, file) = packs.create()?;
+        match self.current.entry(kind) {
+            Entry::Occupied(current) => Ok(current.into_mut()),
+            Entry::Vacant(none) => {
+                let (pack, file) = packs.create(kind)?;
                 Ok(none.insert(Current { pack, file, list: List::default(), listed: 0 }))
             }
         }
@@ -228,7 +272,8 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.leave();
+        let kinds: Vec<Kind> = self.current.keys().copied().collect();
+        kinds.into_iter().for_each(|kind| self.leave(kind));
     }
 }
 

@@ -9,14 +9,16 @@ use nix::sys::signal::{SigSet, Signal};
 
 use super::say::{Failure, talk};
 use super::{ConfigArgs, contents};
-use crate::cache::{Cache, DiskCache, Options};
+use crate::cache::{Cache, DiskCache, Kind, Options};
 use crate::config::Config;
-use crate::exec::{Executor, Keep, Memory};
+use crate::exec::{Executor, Memory, Plan};
 use crate::pipeline::Split;
 use crate::source::{DirSource, Source};
 
 /// A config with the command line's word over it.
 pub(super) struct Setup {
+    /// The config's file.
+    file: PathBuf,
     pub(super) config: Config,
     pub(super) source: PathBuf,
     pub(super) cache: PathBuf,
@@ -34,9 +36,10 @@ impl Setup {
             None => default_cache()?,
         };
         let (source, cache) = (absolute(&source)?, absolute(&cache)?);
+        let file = absolute(&args.config)?;
         config.source = Some(source.clone());
         config.cache.path = Some(cache.clone());
-        Ok(Setup { config, source, cache })
+        Ok(Setup { file, config, source, cache })
     }
 
     pub(super) fn open_source(&self) -> Result<Arc<dyn Source>, Failure> {
@@ -54,7 +57,8 @@ impl Setup {
         }
         let limits = &self.config.cache;
         let path = self.cache.clone();
-        let options = Options { path, limit: limits.limit, min_free: limits.min_free };
+        let (limit, min_free, policy) = (limits.limit, limits.min_free, limits.policy);
+        let options = Options { path, limit, min_free, policy };
         let cache = DiskCache::open(options).map_err(|error| {
             Failure::new(with_causes(&error))
                 .hint("name another folder: `[cache] path = …`, or `--cache DIR`")
@@ -62,6 +66,8 @@ impl Setup {
         for text in self.contents() {
             cache.leave_note(&text);
         }
+        let kinds: Vec<Kind> = self.config.plans.iter().filter_map(Plan::kind).collect();
+        cache.used_by(&format!("{}\n{}", self.file.display(), self.source.display()), &kinds);
         Ok(Some(Arc::new(cache)))
     }
 
@@ -82,7 +88,7 @@ impl Setup {
         let executor = self.executor()?;
         Ok(match self.config.cache.memory {
             0 => executor,
-            limit => executor.with_memory(Memory::new(limit, Keep::First)),
+            limit => executor.with_memory(Memory::new(limit, self.config.cache.policy)),
         })
     }
 

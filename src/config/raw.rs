@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::cache::Policy;
 use crate::exec::IdentifiedBy;
 use crate::fs::Naming;
 use crate::output::Output;
@@ -77,6 +78,25 @@ pub(super) struct RawCache {
     pub(super) limit: Option<Spanned<String>>,
     pub(super) min_free: Option<Spanned<String>>,
     pub(super) memory: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) policy: RawPolicy,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawPolicy {
+    #[default]
+    Keep,
+    Lru,
+}
+
+impl From<RawPolicy> for Policy {
+    fn from(raw: RawPolicy) -> Policy {
+        match raw {
+            RawPolicy::Keep => Policy::Keep,
+            RawPolicy::Lru => Policy::Lru,
+        }
+    }
 }
 
 #[derive(Default, Deserialize)]

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::{CacheConfig, Config};
+use crate::cache::Policy;
 use crate::exec::{IdentifiedBy, Plan};
 use crate::fs::Naming;
 
@@ -23,7 +24,7 @@ pub fn resolved(config: &Config) -> String {
     for plan in &config.plans {
         pipeline(&mut out, plan);
     }
-    let CacheConfig { path, limit, min_free, memory } = &config.cache;
+    let CacheConfig { path, limit, min_free, memory, policy } = &config.cache;
     let _ = writeln!(out, "[cache]");
     if let Some(path) = path {
         let _ = writeln!(out, "path = {}", quoted(&path.to_string_lossy()));
@@ -35,6 +36,11 @@ pub fn resolved(config: &Config) -> String {
     if *memory != 0 {
         let _ = writeln!(out, "memory = \"{memory}\"");
     }
+    let policy = match policy {
+        Policy::Keep => "keep",
+        Policy::Lru => "lru",
+    };
+    let _ = writeln!(out, "policy = \"{policy}\"");
     let naming = match config.naming {
         Naming::Replace => "replace",
         Naming::Append => "append",

@@ -1,6 +1,10 @@
 //! Samples kept in memory as they are at the split, decompressed and checked: a tier before the
 //! cache.
 //!
+//! With the policy `keep`, the samples that came first stay: each epoch then finds as many as fit, while
+//! the least recently used would be thrown out just before a pass over the whole set comes to it again
+//! (Mohan et al., "Analyzing and Mitigating Data Stalls in DNN Training", VLDB 2021, section 5.1).
+//!
 //! It is bounded by the bytes that it really takes, and cut into shards, so that readers of other
 //! samples don't wait for each other. It knows neither where samples come from nor what is done to
 //! them.
@@ -8,27 +12,15 @@
 use lru::LruCache;
 use parking_lot::Mutex;
 
-use crate::cache::Key;
+use crate::cache::{Key, Policy};
 use crate::sample::{Buffer, Sample};
-
-/// Which samples stay when there is no room for all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keep {
-    /// Those that came first. Each epoch then finds as many as fit; a least recently used order
-    /// would throw out each sample just before a pass over the whole set comes to it again (Mohan
-    /// et al., "Analyzing and Mitigating Data Stalls in DNN Training", VLDB 2021, section 5.1).
-    #[default]
-    First,
-    /// Those that were used last.
-    Recent,
-}
 
 /// Samples in memory.
 pub struct Memory {
     shards: Vec<Mutex<Shard>>,
     /// The most bytes that a shard takes.
     share: usize,
-    keep: Keep,
+    policy: Policy,
 }
 
 struct Shard {
@@ -59,19 +51,19 @@ const OVERHEAD: usize = 512;
 
 impl Memory {
     /// A tier that takes at most `limit` bytes.
-    pub fn new(limit: u64, keep: Keep) -> Memory {
+    pub fn new(limit: u64, policy: Policy) -> Memory {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let count = (limit / SHARE).clamp(1, MOST_SHARDS);
         let shard = || Mutex::new(Shard { samples: LruCache::unbounded(), bytes: 0 });
-        Memory { shards: (0..count).map(|_| shard()).collect(), share: limit / count, keep }
+        Memory { shards: (0..count).map(|_| shard()).collect(), share: limit / count, policy }
     }
 
     /// The sample under a key. It shares its memory until it is written to.
     pub(super) fn get(&self, key: &Key) -> Option<Sample> {
         let mut shard = self.shard(key).lock();
-        match self.keep {
-            Keep::First => shard.samples.peek(key).cloned(),
-            Keep::Recent => shard.samples.get(key).cloned(),
+        match self.policy {
+            Policy::Keep => shard.samples.peek(key).cloned(),
+            Policy::Lru => shard.samples.get(key).cloned(),
         }
     }
 
@@ -80,7 +72,7 @@ impl Memory {
         let cost = cost(sample);
         let room = |shard: &Shard| self.share - shard.bytes >= cost;
         let shard = self.shard(key);
-        if cost > self.share || self.keep == Keep::First && !room(&shard.lock()) {
+        if cost > self.share || self.policy == Policy::Keep && !room(&shard.lock()) {
             return;
         }
         let Some(sample) = copied(sample) else { return };
@@ -89,9 +81,9 @@ impl Memory {
             return;
         }
         while !room(&shard) {
-            let oldest = match self.keep {
-                Keep::First => None,
-                Keep::Recent => shard.samples.pop_lru(),
+            let oldest = match self.policy {
+                Policy::Keep => None,
+                Policy::Lru => shard.samples.pop_lru(),
             };
             let Some((_, oldest)) = oldest else { return };
             shard.bytes -= self::cost(&oldest);
@@ -148,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_first_stay_and_the_limit_holds() {
-        let memory = Memory::new(10 * COST as u64 + 17, Keep::First);
+        let memory = Memory::new(10 * COST as u64 + 17, Policy::Keep);
         for n in 0..100 {
             memory.put(&key(n), &sample(n, LEN));
             assert!(memory.holds().bytes <= memory.holds().limit);
@@ -162,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_last_used_stay_and_the_limit_holds() {
-        let memory = Memory::new(10 * COST as u64, Keep::Recent);
+        let memory = Memory::new(10 * COST as u64, Policy::Lru);
         for n in 0..100 {
             memory.put(&key(n), &sample(n, LEN));
             assert!(memory.get(&key(0)).is_some());
@@ -174,16 +166,16 @@ mod tests {
 
     #[test]
     fn what_is_larger_than_the_tier_is_not_kept_and_evicts_nothing() {
-        let memory = Memory::new(2 * COST as u64, Keep::Recent);
+        let memory = Memory::new(2 * COST as u64, Policy::Lru);
         memory.put(&key(1), &sample(1, LEN));
         memory.put(&key(2), &sample(2, 1 << 20));
         assert_eq!(memory.holds().samples, 1);
-        Memory::new(0, Keep::First).put(&key(1), &sample(1, 1));
+        Memory::new(0, Policy::Keep).put(&key(1), &sample(1, 1));
     }
 
     #[test]
     fn many_at_once_keep_to_the_limit() {
-        let memory = Memory::new(3 * SHARE as u64, Keep::Recent);
+        let memory = Memory::new(3 * SHARE as u64, Policy::Lru);
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let memory = &memory;

@@ -12,7 +12,7 @@ use std::time::Instant;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::strategies;
-use crate::cache::{Cache, DiskCache, Options};
+use crate::cache::{Cache, DiskCache, Options, Policy};
 use crate::exec::{Executor, Found, Materialized, Plan};
 use crate::pipeline::{Split, Strategy};
 use crate::source::Source;
@@ -103,7 +103,12 @@ fn one(what: &Measure, strategy: Strategy, folder: &Path) -> io::Result<Option<M
         Split::None => None,
         Split::After(_) => {
             let path = folder.to_owned();
-            Some(Arc::new(DiskCache::open(Options { path, limit: u64::MAX, min_free: 0 })?))
+            Some(Arc::new(DiskCache::open(Options {
+                path,
+                limit: u64::MAX,
+                min_free: 0,
+                policy: Policy::Keep,
+            })?))
         }
     };
     let exec = Executor::new(Arc::clone(&what.source), cache.clone(), plans, what.seed);

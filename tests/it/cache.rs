@@ -7,7 +7,7 @@ mod kill;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use parbake::cache::{Cache, DiskCache, Key, META_LEN, MemoryCache, Meta, Options};
+use parbake::cache::{Cache, DiskCache, Key, META_LEN, MemoryCache, Meta, Options, Policy};
 use tempfile::TempDir;
 
 fn open(path: &Path) -> DiskCache {
@@ -15,7 +15,8 @@ fn open(path: &Path) -> DiskCache {
 }
 
 fn open_with(path: &Path, limit: u64) -> DiskCache {
-    DiskCache::open(Options { path: path.to_path_buf(), limit, min_free: 0 })
+    let policy = Policy::Keep;
+    DiskCache::open(Options { path: path.to_path_buf(), limit, min_free: 0, policy })
         .expect("the folder can be used")
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-use parbake::cache::{Cache, DiskCache, Options};
+use parbake::cache::{Cache, DiskCache, Options, Policy};
 use parbake::config::Config;
 use parbake::exec::Executor;
 use parbake::source::DirSource;
@@ -21,7 +21,8 @@ use crate::program::{Ended, Set, ended, until};
 fn reads_right(set: &Set, count: usize) {
     let config = Config::load(&set.config()).unwrap();
     let source = || Arc::new(DirSource::open(&set.path("photos")).unwrap());
-    let options = Options { path: set.path("cache"), limit: u64::MAX, min_free: 0 };
+    let options =
+        Options { path: set.path("cache"), limit: u64::MAX, min_free: 0, policy: Policy::Keep };
     let cache: Arc<dyn Cache> = Arc::new(DiskCache::open(options).unwrap());
     let cached = Executor::new(source(), Some(cache), config.plans.clone(), config.seed);
     let fresh = Executor::new(source(), None, config.plans, config.seed);

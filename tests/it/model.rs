@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, mpsc};
 use std::time::Duration;
 
-use parbake::cache::{Cache, DiskCache, Options};
+use parbake::cache::{Cache, DiskCache, Options, Policy};
 use parbake::exec::{Executor, Plan, Turns};
 use parbake::fs::{Attr, Fh, Fs, FsError, Ino, Naming, Opened, Serving, Texts, To};
 use parbake::output::Output;
@@ -246,7 +246,8 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn mount(folder: &Path, naming: Naming, split: usize, codec: Codec) -> Arc<Fs> {
-    let options = Options { path: folder.join("cache"), limit: u64::MAX, min_free: 0 };
+    let options =
+        Options { path: folder.join("cache"), limit: u64::MAX, min_free: 0, policy: Policy::Keep };
     let cache: Arc<dyn Cache> = Arc::new(DiskCache::open(options).unwrap());
     let source = Arc::new(DirSource::open(&folder.join("set")).unwrap());
     let exec = Executor::new(source, Some(cache), plans(split, codec), SEED);

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parbake::cache::{Cache, DiskCache, Options};
-use parbake::exec::{Executor, Job, Keep, Memory, Plan, Tally};
+use parbake::cache::{Cache, DiskCache, Options, Policy};
+use parbake::exec::{Executor, Job, Memory, Plan, Tally};
 use parbake::output::Output;
 use parbake::pipeline::{Matcher, Pipeline, Split, Strategy as Cut};
 use parbake::sample::{Codec, Dtype, Spec};
@@ -151,7 +151,8 @@ impl Bed {
 
     /// An executor on the cache's folder, as a process makes one that starts.
     fn open(&self, cut: Cut) -> Executor {
-        let options = Options { path: self.cache(), limit: u64::MAX, min_free: 0 };
+        let options =
+            Options { path: self.cache(), limit: u64::MAX, min_free: 0, policy: Policy::Keep };
         self.executor(Some(Arc::new(DiskCache::open(options).unwrap())), cut)
     }
 
@@ -302,9 +303,9 @@ fn holds(case: &Case) -> bool {
                 assert_eq!(exec.meter().tally(Tally::Miss).count, 0, "kept over a restart");
             }
 
-            for keep in [Keep::First, Keep::Recent] {
+            for policy in [Policy::Keep, Policy::Lru] {
                 // Room for one or two samples of most sets.
-                let exec = bed.open(cut).with_memory(Memory::new(12 << 10, keep));
+                let exec = bed.open(cut).with_memory(Memory::new(12 << 10, policy));
                 same(bed.serve(&exec), "filling memory");
                 same(bed.serve(&exec), "from memory");
                 let holds = exec.memory().unwrap().holds();
@@ -376,7 +377,7 @@ fn what_is_in_memory_is_not_read_again() {
     };
     let cut = Cut { split: Split::After(1), codec: Codec::Picture(1) };
     // Room for three of the four: 6,128 bytes of pixels take two pages each.
-    let memory = Memory::new(3 * (8192 + 512), Keep::First);
+    let memory = Memory::new(3 * (8192 + 512), Policy::Keep);
     let exec = bed.open(cut).with_memory(memory);
     for _ in 0..3 {
         bed.serve(&exec);

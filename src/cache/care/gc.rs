@@ -10,13 +10,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::super::Kind;
 use super::super::contents;
 use super::super::disk::PACKS;
 use super::super::list::{self, LISTS};
-use super::super::packs::Packs;
+use super::super::packs::{Packs, kind_of};
 use super::super::record::Header;
+use super::super::users;
 use super::super::writer::{Room, Tuning, Writer};
-use super::{Care, Key, PackFile, Record, Scanned, Unread, remove_pack};
+use super::{Care, Key, PackFile, Record, Scanned, Unread};
 
 /// What is to be done.
 pub struct Gc<'a> {
@@ -120,7 +122,7 @@ impl Care {
                         continue;
                     }
                 }
-                remove_pack(&*self.disk, &task.pack.path)?;
+                list::remove_pack(&*self.disk, &task.pack.path)?;
             }
             match kept.0 {
                 0 => collected.removed += 1,
@@ -131,6 +133,7 @@ impl Care {
         }
         if !gc.dry_run {
             self.drop_lists(gc.quiet_since);
+            users::forget_gone(&*self.disk, &self.folder, gc.quiet_since);
         }
         if !gc.dry_run && collected.left + (collected.in_use + collected.unread) as u64 == 0 {
             contents::keep_only(&*self.disk, &self.folder, gc.notes)?;
@@ -190,6 +193,8 @@ impl Care {
         new: &Packs,
         writer: &mut Writer,
     ) -> io::Result<Option<(usize, u64)>> {
+        let name = task.pack.path.file_name().unwrap_or_default();
+        let kind = kind_of(name).unwrap_or(Kind::UNKNOWN);
         let mut written = HashSet::new();
         let (mut records, mut bytes) = (0, 0);
         for record in &task.wanted {
@@ -204,7 +209,7 @@ impl Care {
             };
             let Some(header) = Header::of(&record.key, &entry.meta, &entry.body) else { continue };
             let place = writer
-                .append(new, &header, &entry.body)
+                .append(new, kind, &header, &entry.body)
                 .map_err(|refusal| io::Error::other(refusal.to_string()))?;
             written.insert(place.pack);
             records += 1;

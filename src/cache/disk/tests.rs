@@ -4,6 +4,7 @@ mod care;
 mod faulty;
 mod full;
 mod lists;
+mod room;
 mod sweep;
 
 use std::fs;
@@ -18,11 +19,18 @@ use faulty::Faulty;
 const QUICK: Tuning = Tuning {
     pack_bytes: 8 << 10,
     look_every: std::time::Duration::ZERO,
+    look_share: 0,
     rest: std::time::Duration::ZERO,
 };
 
 fn options(path: &Path) -> Options {
-    Options { path: path.to_path_buf(), limit: u64::MAX, min_free: 0 }
+    Options { path: path.to_path_buf(), limit: u64::MAX, min_free: 0, policy: Policy::Keep }
+}
+
+/// One that doesn't see what others write after it was opened.
+fn open_blind(path: &Path) -> DiskCache {
+    let tuning = Tuning { look_every: std::time::Duration::from_secs(3600), ..QUICK };
+    DiskCache::open_on(Arc::new(OsDisk), options(path), tuning).unwrap()
 }
 
 fn open(path: &Path) -> DiskCache {
@@ -220,7 +228,7 @@ fn the_folder_is_tagged_and_a_torn_tag_is_written_anew() {
 #[test]
 fn a_second_record_saves_a_key_whose_first_is_damaged() {
     let folder = TempDir::new().unwrap();
-    let caches = [open(folder.path()), open(folder.path())];
+    let caches = [open_blind(folder.path()), open_blind(folder.path())];
     assert!(caches.iter().all(|cache| put(cache, 1)));
     let paths = packs(&folder);
     assert_eq!(paths.len(), 2);

@@ -39,7 +39,12 @@ fn bed(turns: usize, epochs: usize) -> Many {
         assert_eq!(distinct.len(), files.len(), "draws can be told apart");
         expected.push(files);
     }
-    let options = Options { path: folder.path().join("cache"), limit: u64::MAX, min_free: 0 };
+    let options = Options {
+        path: folder.path().join("cache"),
+        limit: u64::MAX,
+        min_free: 0,
+        policy: Policy::Keep,
+    };
     let cache: Arc<dyn Cache> = Arc::new(DiskCache::open(options).unwrap());
     let source = Arc::new(DirSource::open(&root).unwrap());
     let matcher = Matcher::new(&["**".to_owned()]).unwrap();

@@ -150,6 +150,16 @@ impl Disk for Faulty {
         OsDisk.sync(file)
     }
 
+    fn touch(&self, path: &Path) -> io::Result<()> {
+        self.hit_whole()?;
+        OsDisk.touch(path)
+    }
+
+    fn mark_used(&self, file: &File) -> io::Result<()> {
+        self.hit_whole()?;
+        OsDisk.mark_used(file)
+    }
+
     fn forget(&self, file: &File) -> io::Result<()> {
         OsDisk.forget(file)
     }
