@@ -13,9 +13,11 @@ pub(super) fn hue(picture: &mut Array, factor: f64) {
         return;
     }
     let turn = (factor * 255.0) as i32 as u8;
+    let turned: [Turned; 256] =
+        std::array::from_fn(|hue| Turned::of((hue as u8).wrapping_add(turn)));
     for pixel in pixels_mut::<3>(picture) {
         let [hue, saturation, value] = to_hsv(*pixel);
-        *pixel = to_rgb([hue.wrapping_add(turn), saturation, value]);
+        *pixel = to_rgb(turned[usize::from(hue)], saturation, value);
     }
 }
 
@@ -35,25 +37,44 @@ fn to_hsv([r, g, b]: [u8; 3]) -> [u8; 3] {
     } else {
         (4.0 + f64::from(gc) - f64::from(rc)) as f32
     };
-    let hue = ((f64::from(sixth) / 6.0 + 1.0) % 1.0) as f32;
+    // Between 5/6 and 2: this is its remainder by 1, and exact.
+    let beyond = f64::from(sixth) / 6.0 + 1.0;
+    let hue = (if beyond < 1.0 { beyond } else { beyond - 1.0 }) as f32;
     [(f64::from(hue) * 255.0) as u8, (f64::from(saturation) * 255.0) as u8, most]
 }
 
+/// Where a hue is in the circle of six colours.
+#[derive(Clone, Copy)]
+struct Turned {
+    /// The colour before it.
+    sixth: u8,
+    /// How far it is from there to the next.
+    part: f32,
+}
+
+impl Turned {
+    fn of(hue: u8) -> Turned {
+        let turned = f64::from(hue) * 6.0 / 255.0;
+        Turned { sixth: turned as u8, part: (turned - turned.floor()) as f32 }
+    }
+}
+
 /// Pillow's `hsv2rgb`.
-fn to_rgb([hue, saturation, value]: [u8; 3]) -> [u8; 3] {
+fn to_rgb(Turned { sixth, part }: Turned, saturation: u8, value: u8) -> [u8; 3] {
     if saturation == 0 {
         return [value; 3];
     }
-    let turned = f64::from(hue) * 6.0 / 255.0;
-    let sixth = turned.floor();
-    let part = (turned - sixth) as f32;
     let saturation = (f64::from(saturation) / 255.0) as f32;
     let v = f64::from(value);
-    let rounded = |x: f64| x.round() as u8;
+    // As `f64::round` of what isn't negative, which is a call on processors before SSE 4.1.
+    let rounded = |x: f64| {
+        let whole = x as u8;
+        whole + u8::from(x - f64::from(whole) >= 0.5)
+    };
     let p = rounded(v * (1.0 - f64::from(saturation)));
     let q = rounded(v * (1.0 - f64::from(saturation * part)));
     let t = rounded(v * (1.0 - f64::from(saturation) * (1.0 - f64::from(part))));
-    match sixth as u8 {
+    match sixth {
         1 => [q, value, p],
         2 => [p, value, t],
         3 => [p, q, value],

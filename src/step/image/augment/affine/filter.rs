@@ -27,9 +27,10 @@ pub(super) fn filtered<const C: usize>(
 /// The `N` lines round a place, the `before` first of them before it, and how far it is from there.
 fn around<const N: usize>(at: f64, before: isize, side: usize) -> ([usize; N], f64) {
     let at = at - 0.5;
-    let first = at.floor();
-    let line = |n: usize| first as isize - before + n as isize;
-    (std::array::from_fn(|n| line(n).clamp(0, side as isize - 1) as usize), at - first)
+    // Its floor: it is at least -0.5. `f64::floor` is a call on processors before SSE 4.1.
+    let first = if at < 0.0 { -1 } else { at as isize };
+    let line = |n: usize| first - before + n as isize;
+    (std::array::from_fn(|n| line(n).clamp(0, side as isize - 1) as usize), at - first as f64)
 }
 
 /// From the four pixels round a place.
