@@ -128,6 +128,9 @@ impl RandomMap for GaussianBlur {
     }
 }
 
+/// The most floats that rows are kept as: 256 MiB, and pictures 200,000 pixels wide fit with any size.
+const MOST_FLOATS: usize = 1 << 26;
+
 /// The picture blurred; sizes and deviations are across and down.
 pub(super) fn blur(
     picture: &Array,
@@ -135,6 +138,11 @@ pub(super) fn blur(
     sigma: [f64; 2],
 ) -> Result<Array, StepError> {
     let (height, width, channels) = picture.picture().unwrap_or_default();
+    if down * width * channels > MOST_FLOATS {
+        return Err(StepError::Limit(format!(
+            "{down} rows of {width} pixels as floats are more than a blur may take"
+        )));
+    }
     let mut made = like(picture)?;
     let mut blur = Blur {
         source: picture.elements::<u8>().unwrap_or_default(),

@@ -175,6 +175,55 @@ fn made(operation: &str, parameters: &Value, mut picture: Array) -> Array {
     picture
 }
 
+#[test]
+fn steps_draw_the_same_for_ever() {
+    // Pinned epochs of every later version must serve the same: the order of draws is a promise.
+    let pixels: Vec<u8> = (0..14 * 20 * 3).map(|n| (n * n / 7 % 256) as u8).collect();
+    let picture = |dtype| {
+        let len = 14 * 20 * 3;
+        let data = match dtype {
+            Dtype::Uint8 => Buffer::copy_of(&pixels),
+            _ => Buffer::zeroed(4 * len),
+        };
+        Array::from_parts(dtype, Layout::Hwc, &[14, 20, 3], data).unwrap()
+    };
+    let steps = [
+        ("random_crop", json!({"size": [9, 9], "padding": 4, "fill": 3}), "a0d89ac0"),
+        ("random_vertical_flip", json!({}), "fc6c6ba1"),
+        ("random_rotation", json!({"degrees": 90}), "c047b3e0"),
+        (
+            "random_affine",
+            json!({"degrees": 30, "translate": [0.3, 0.3], "scale": [0.5, 2], "shear": [-9, 9, -9, 9]}),
+            "8050b9ff",
+        ),
+        (
+            "color_jitter",
+            json!({"brightness": 0.5, "contrast": 0.5, "saturation": 0.5, "hue": 0.3}),
+            "f0fd885d",
+        ),
+        ("gaussian_blur", json!({"kernel_size": 5}), "9ec0aa38"),
+        ("auto_augment", json!({"policy": "svhn"}), "1a9a7c1e"),
+        ("rand_augment", json!({"num_ops": 3}), "bac5ea1b"),
+        ("trivial_augment_wide", json!({}), "f33667f7"),
+        ("random_erasing", json!({"value": 9}), "a34bcbeb"),
+        ("random_erasing", json!({"value": "random"}), "ae5e5d95"),
+    ];
+    let mut drawn = Vec::new();
+    for (name, parameters, _) in &steps {
+        let step = step::build(name, parameters.clone()).unwrap();
+        let Kind::Random(map) = &step.kind else { panic!() };
+        let dtype = if parameters["value"] == "random" { Dtype::Float32 } else { Dtype::Uint8 };
+        let mut hasher = blake3::Hasher::new();
+        for epoch in 0..20 {
+            let mut draw = Draw::new(0, epoch, b"a", 1);
+            let made = map.random_map(Sample::Array(picture(dtype)), &mut draw).unwrap();
+            hasher.update(made.data());
+        }
+        drawn.push(hasher.finalize().to_hex()[..8].to_owned());
+    }
+    assert_eq!(drawn, steps.map(|(_, _, hash)| hash));
+}
+
 /// How an operation's answers differ.
 #[derive(Default)]
 struct Differences {
