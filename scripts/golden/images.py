@@ -83,6 +83,9 @@ decode("cmyk.jpg", cmyk)
 adobe = cmyk.index(b"Adobe") + 11
 assert cmyk[adobe] == 0
 decode("ycck.jpg", cmyk[:adobe] + b"\2" + cmyk[adobe + 1 :])
+start, length = adobe - 15, 16
+assert cmyk[start : start + 2] == b"\xff\xee"
+decode("cmyk_unmarked.jpg", cmyk[:start] + cmyk[start + length :])
 
 for channels in [1, 2, 3, 4]:
     im = image(picture(19, 23, channels))

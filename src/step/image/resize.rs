@@ -27,12 +27,12 @@ use crate::step::{Map, Named, StepError, Unfit};
 /// `compat` says whose resize it is:
 ///
 /// * `pillow-13` (default);
-/// * `pillow-12`: as Pillow 12 and older, which differ by one step where many more rows than
-///   columns are dropped, since their passes are always in the same order;
+/// * `pillow-12`: as Pillow 12 and older, whose passes are always in the same order: other by a step
+///   or more where many more rows than columns are dropped;
 /// * `tensorflow`: `tf.image.resize` without antialiasing, for any number of channels. `bilinear`
-///   makes float32, not rounded; `nearest` keeps the type. With `short_side = N`, both sides are
-///   `int(side · (N / short))` in single precision, as in PRESTO's pipelines: for one shorter side
-///   in eight, that is N − 1.
+///   makes float32 of every picture, not rounded; `nearest` keeps the type. With `short_side = N`,
+///   both sides are `int(side · (N / short))` in single precision, as in PRESTO's pipelines: for one
+///   shorter side in eight, that is N − 1.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Parameters", into = "Parameters")]
 pub struct Resize {

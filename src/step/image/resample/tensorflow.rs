@@ -84,6 +84,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_window_is_the_same_part_of_the_whole() {
+        let data: Vec<u8> = (0..9 * 11 * 3).map(|n| (n * n % 251) as u8).collect();
+        let plane = Plane { data: &data, stride: 33, height: 9, width: 11, channels: 3 };
+        let plane = plane.cut(1..9, 2..11);
+        let part = Window { rows: 2..5, columns: 3..9 };
+        let mut whole = vec![0.0; 7 * 25 * 3];
+        bilinear(plane, (7, 25), &Window::whole(7, 25), &mut whole);
+        let mut cut = vec![0.0; 3 * 6 * 3];
+        bilinear(plane, (7, 25), &part, &mut cut);
+        let wanted = (2..5).flat_map(|y| &whole[(y * 25 + 3) * 3..][..6 * 3]);
+        assert!(cut.iter().eq(wanted));
+        let mut whole = vec![0; 7 * 25 * 3];
+        nearest(plane, (7, 25), &Window::whole(7, 25), &mut whole);
+        let mut cut = vec![0; 3 * 6 * 3];
+        nearest(plane, (7, 25), &part, &mut cut);
+        assert!(cut.iter().eq((2..5).flat_map(|y| &whole[(y * 25 + 3) * 3..][..6 * 3])));
+    }
+
+    #[test]
     fn neighbours_lie_round_the_middle_and_inside() {
         let at = |low, high, part| Between { low, high, part };
         assert_eq!(between(4, 2, 0..2), [at(0, 1, 0.5), at(2, 3, 0.5)]);
