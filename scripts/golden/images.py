@@ -215,6 +215,7 @@ for channels in [1, 2, 4]:
     decode(f"{im.mode.lower()}.tga", saved(im, "TGA", compression="tga_rle"))
 decode("p.tga", saved(image(small).quantize(9), "TGA"))
 decode("palette.tif", saved(image(small).quantize(9), "TIFF", compression="tiff_adobe_deflate"))
+decode("zstd.tif", saved(image(small), "TIFF", compression="zstd"))
 decode("1.tif", saved(image(rgb).convert("1"), "TIFF", compression="group4"))
 decode("1_fax3.tif", saved(image(rgb).convert("1"), "TIFF", compression="group3"))
 decode("jpeg.tif", saved(image(rgb), "TIFF", compression="jpeg"))

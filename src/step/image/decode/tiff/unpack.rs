@@ -33,6 +33,7 @@ enum Compression {
     Lzw,
     Deflate,
     PackBits,
+    Zstd,
     /// With its colours as they are, or as YCbCr.
     Jpeg {
         ycbcr: bool,
@@ -52,9 +53,11 @@ impl Packing {
             7 => Compression::Jpeg { ycbcr: ifd.number(tag::PHOTOMETRIC) == Some(6) },
             8 | 32_946 => Compression::Deflate,
             32_773 => Compression::PackBits,
+            50_000 => Compression::Zstd,
             other => return Err(unsupported(format!("compressed by method {other}"))),
         };
-        let packed = matches!(compression, Compression::Lzw | Compression::Deflate);
+        let packed =
+            matches!(compression, Compression::Lzw | Compression::Deflate | Compression::Zstd);
         let differences = match ifd.number(tag::PREDICTOR).unwrap_or(1) {
             2 if packed => true,
             1 | 2 => false,
@@ -98,6 +101,7 @@ pub(super) fn unpacked<'a>(
         Compression::Lzw => lzw(&packed, wanted)?.into(),
         Compression::Deflate => deflated(&packed, wanted)?.into(),
         Compression::PackBits => pack_bits(&packed, wanted).into(),
+        Compression::Zstd => zstandard(&packed, wanted)?.into(),
         Compression::Jpeg { ycbcr } => jpeg(&packed, ifd, size, channels, ycbcr)?.into(),
     };
     if packing.differences {
@@ -142,6 +146,14 @@ fn deflated(packed: &[u8], wanted: usize) -> Result<Vec<u8>, StepError> {
     ZlibDecoder::new(packed)
         .take(wanted as u64)
         .read_to_end(&mut out)
+        .map_err(|error| malformed(&format!("its packed bytes are broken: {error}")))?;
+    Ok(out)
+}
+
+fn zstandard(packed: &[u8], wanted: usize) -> Result<Vec<u8>, StepError> {
+    let mut out = Vec::with_capacity(wanted);
+    zstd::Decoder::new(packed)
+        .and_then(|decoder| decoder.take(wanted as u64).read_to_end(&mut out))
         .map_err(|error| malformed(&format!("its packed bytes are broken: {error}")))?;
     Ok(out)
 }
