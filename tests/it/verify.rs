@@ -132,6 +132,13 @@ fn bad_samples_of_both_are_counted_and_a_part_is_drawn() {
     assert_eq!([&report["equal"], &report["made_by_neither"]], [9, 2]);
     let (_, report) = verified(&set, &["--samples", "4"]);
     assert_eq!([&report["samples"], &report["set"]], [4, 11]);
+    // Too small to be cut: there is no draw that could be handed over.
+    let steps = step("random_crop", "size = [100, 100]");
+    let (ended, report) = verified(&self::set(&steps), &[]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!([&report["samples"], &report["left_out"]], [10, 10]);
+    assert!(ended.stderr.contains("error: not one sample of `**/*.img` could be made by both\n"));
+
     let text = set.run("verify", &[]).stdout;
     assert!(text.contains("\n  compared    all 3 steps\n"), "{text}");
     assert!(text.contains("  samples     11 of 11: 9 equal, 0 different, 2 made by neither\n"));
@@ -168,6 +175,21 @@ fn a_real_difference_is_found_at_its_step() {
         "{text}"
     );
     assert!(text.contains("\n  differs: two/16.img: "), "{text}");
+}
+
+#[test]
+fn what_parbake_alone_refuses_is_a_difference_even_before_a_random_step() {
+    if python().is_none() {
+        return;
+    }
+    let steps = format!("max_pixels = 4000\n{}", step("random_crop", "size = [20, 20]"));
+    let (ended, report) = verified(&set(&steps), &[]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let kinds = ["equal", "made_by_one", "made_by_neither", "left_out"];
+    assert_eq!(kinds.map(|key| report[key].as_u64().unwrap()), [1, 9, 0, 0]);
+    let difference = &report["differences"][0];
+    assert_eq!(difference["made_by"], "reference");
+    assert!(difference["cause"].as_str().unwrap().starts_with("step 1 `decode_image`: limit"));
 }
 
 /// A Python that runs `patch` before anything else.
@@ -274,7 +296,7 @@ from PIL import Image
 Image.Image.convert = lambda self, *rest: time.sleep(1000)
 ";
     let hangs = patched(&set, &python, hangs);
-    failed(hangs, &["--timeout", "5"], &["gave no answer in 5 s, while making one/0.ppm"]);
+    failed(hangs, &["--timeout", "10"], &["gave no answer in 10 s, while making one/0.ppm"]);
 }
 
 #[test]

@@ -82,14 +82,19 @@ fn height_and_width(spec: &ArraySpec) -> Option<(usize, usize)> {
     }
 }
 
-/// A picture of two channels: each pixel's row and column. (float32 has every whole number up to
-/// 2²⁴, and every step takes it.)
+/// A picture of four channels: each pixel's row and column, two bytes each. (Every step takes such
+/// pictures, and they are no larger than most that are decoded.)
 fn marked(height: usize, width: usize) -> Result<Array, StepError> {
-    let mut picture = Array::for_overwrite(Dtype::Float32, Layout::Hwc, &[height, width, 2])?;
-    let pixels = picture.elements_mut::<f32>().unwrap_or_default().as_chunks_mut::<2>().0;
+    let most = usize::from(u16::MAX);
+    if height > most || width > most {
+        return Err(StepError::Limit(format!("a side of {} pixels", height.max(width))));
+    }
+    let mut picture = Array::for_overwrite(Dtype::Uint8, Layout::Hwc, &[height, width, 4])?;
+    let pixels = picture.elements_mut::<u8>().unwrap_or_default().as_chunks_mut::<4>().0;
     for (row, pixels) in pixels.chunks_exact_mut(width.max(1)).enumerate() {
         for (column, pixel) in pixels.iter_mut().enumerate() {
-            *pixel = [row as f32, column as f32];
+            let ([a, b], [c, d]) = ((row as u16).to_le_bytes(), (column as u16).to_le_bytes());
+            *pixel = [a, b, c, d];
         }
     }
     Ok(picture)
@@ -97,12 +102,11 @@ fn marked(height: usize, width: usize) -> Result<Array, StepError> {
 
 /// Row and column of the first and the last pixel.
 fn corners(made: &Sample) -> [[usize; 2]; 2] {
-    let pixels: &[f32] = match made {
-        Sample::Array(array) => array.elements().unwrap_or_default(),
-        Sample::Bytes(_) => &[],
+    let at = |pixel: Option<&[u8; 4]>| {
+        let [a, b, c, d] = pixel.copied().unwrap_or_default();
+        [[a, b], [c, d]].map(|number| usize::from(u16::from_le_bytes(number)))
     };
-    let at = |pixel: Option<&[f32; 2]>| pixel.copied().unwrap_or_default().map(|n| n as usize);
-    let pixels = pixels.as_chunks::<2>().0;
+    let pixels = made.data().as_chunks::<4>().0;
     [at(pixels.first()), at(pixels.last())]
 }
 
@@ -140,14 +144,14 @@ mod tests {
             let Kind::Random(random) = random else { panic!() };
             let mut draw = Draw::new(1, epoch, b"a/b", 2);
             let expected = random.random_map(Sample::Array(picture.clone()), &mut draw).unwrap();
-            let rows = picture.elements::<f32>().unwrap().chunks_exact(width * 2);
+            let rows = picture.data().chunks_exact(width * 4);
             let rows = rows.skip(cut[0] as usize).take(cut[2] as usize);
-            let left = cut[1] as usize * 2;
-            let inside: Vec<f32> =
-                rows.flat_map(|row| &row[left..left + cut[3] as usize * 2]).copied().collect();
-            let shape = [cut[2] as usize, cut[3] as usize, 2];
-            let mut part = Array::for_overwrite(Dtype::Float32, Layout::Hwc, &shape).unwrap();
-            part.elements_mut::<f32>().unwrap().copy_from_slice(&inside);
+            let left = cut[1] as usize * 4;
+            let inside: Vec<u8> =
+                rows.flat_map(|row| &row[left..left + cut[3] as usize * 4]).copied().collect();
+            let shape = [cut[2] as usize, cut[3] as usize, 4];
+            let mut part = Array::for_overwrite(Dtype::Uint8, Layout::Hwc, &shape).unwrap();
+            part.elements_mut::<u8>().unwrap().copy_from_slice(&inside);
             let resize = build("resize", json!({"size": [8, 9], "filter": "bicubic"}));
             let Kind::Fixed(resize) = resize else { panic!() };
             assert_eq!(resize.map(Sample::Array(part)).unwrap(), expected);

@@ -104,6 +104,11 @@ impl Prefixes {
         })
     }
 
+    /// The steps before the first random one, for the reference.
+    pub(super) fn before_random(&self) -> Vec<Value> {
+        self.steps.iter().take_while(|step| !step.random).map(as_told).collect()
+    }
+
     /// All steps as the reference is to do them for a sample, random ones as the moves of their
     /// draw.
     pub(super) fn told(&self, job: Job, epoch: u64) -> Result<Vec<Value>, MakeError> {

@@ -277,7 +277,7 @@ def plan(steps):
             return {"steps": number - 1, "why": "there is no reference for it", "unknown": unknown}
         code = STEPS[name].__code__
         known = code.co_varnames[1 : code.co_argcount]
-        unknown += [[number, key] for key in step["parameters"] if key not in known]
+        unknown += [[number, key] for key, value in step["parameters"].items() if key not in known and value is not None]
     return {"steps": len(steps), "why": None, "unknown": unknown}
 
 

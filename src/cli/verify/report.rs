@@ -30,6 +30,8 @@ pub(super) struct Report {
     pub(super) both: usize,
     /// Samples that neither could.
     pub(super) neither: usize,
+    /// Samples whose draw can't be told.
+    pub(super) left_out: usize,
     /// Everything that isn't the same.
     pub(super) differences: Vec<Difference>,
     /// Nanoseconds of CPU time for a sample: parbake's and the reference's.
@@ -108,6 +110,7 @@ impl Report {
             unknown: Vec::new(),
             both: 0,
             neither: 0,
+            left_out: 0,
             differences: Vec::new(),
             times: Vec::new(),
             pixels: 0,
@@ -189,14 +192,16 @@ impl Report {
         let different = self.different();
         let mut samples = format!(
             "{} of {}: {} equal, {} different",
-            count((self.both + self.neither + self.one_side()) as u64),
+            count((self.both + self.neither + self.left_out + self.one_side()) as u64),
             count(self.population as u64),
             count((self.both - different) as u64),
             count(different as u64),
         );
-        for (some, words) in
-            [(self.one_side(), "made by one side alone"), (self.neither, "made by neither")]
-        {
+        for (some, words) in [
+            (self.one_side(), "made by one side alone"),
+            (self.neither, "made by neither"),
+            (self.left_out, "left out"),
+        ] {
             if some > 0 {
                 // Writing to a string cannot fail.
                 let _ = write!(samples, ", {} {words}", count(some as u64));
@@ -292,11 +297,12 @@ impl Report {
                 json!({ "step": step(*number), "parameter": name })
             }).collect::<Vec<_>>(),
             "set": self.population,
-            "samples": self.both + self.neither + self.one_side(),
+            "samples": self.both + self.neither + self.left_out + self.one_side(),
             "equal": self.both - self.different(),
             "different": self.different(),
             "made_by_one": self.one_side(),
             "made_by_neither": self.neither,
+            "left_out": self.left_out,
             "pixels": self.pixels,
             "differing_pixels": self.pixels_differing,
             "largest_difference": self.most(),

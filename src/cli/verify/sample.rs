@@ -49,17 +49,27 @@ pub(super) fn verify(
     };
     let last = prefixes.len();
     let ours = ours(prefixes, last, job);
-    // Where a draw can't be told, parbake has failed before it or at it: the reference is asked
-    // for nothing then, since nothing would be left to compare.
+    let photo = Photo::of(set, found);
     let steps = match prefixes.told(job, EPOCH) {
         Ok(steps) => steps,
-        Err(_) if ours.is_err() => {
-            report.neither += 1;
+        Err(error) => {
+            let before = prefixes.before_random();
+            let fixed = self::ours(prefixes, before.len(), job);
+            match (fixed, photo.ask(python, &before, true)?) {
+                // Then it is no random step that is in the way.
+                (Err(_), Err(_)) => report.neither += 1,
+                (Err(cause), Ok(_)) => {
+                    report.differences.push(difference_of(What::OnlyReference(cause)));
+                }
+                (Ok(_), _) => {
+                    let path = found.path.display();
+                    log::warn!("left out: {path}: its draw can't be told: {error}");
+                    report.left_out += 1;
+                }
+            }
             return Ok(());
         }
-        Err(error) => return Err(Failure::new(format_args!("{}: {error}", found.path.display()))),
     };
-    let photo = Photo::of(set, found);
     let theirs = photo.ask(python, &steps, true)?;
     let (ours, theirs) = match (ours, theirs) {
         (Ok(ours), Ok(theirs)) => (ours, theirs),
