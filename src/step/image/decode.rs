@@ -183,7 +183,13 @@ impl DecodeImage {
         size: (usize, usize),
         needed: &Window,
     ) -> Result<(Array, (usize, usize)), StepError> {
-        let _ = needed;
+        let plain = self.orientation == Turn::Ignore && self.bits16 == Bits16::HighByte;
+        if plain && Format::of(bytes) == Some(Format::Jpeg) {
+            self.fits()?;
+            if let Some(part) = jpeg::part(self, bytes, needed)? {
+                return Ok((array_in(part)?, (needed.rows.start, needed.columns.start)));
+            }
+        }
         let picture = array_in(self.made_of(bytes)?)?;
         match picture.picture() {
             Some((height, width, _)) if (height, width) == size => Ok((picture, (0, 0))),

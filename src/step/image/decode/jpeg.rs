@@ -4,13 +4,31 @@
 //! A baseline file that lacks only its end marker is decoded; a progressive one is not, since
 //! without the marker nothing tells that all scans are there.
 //!
+//! Most files are baseline ones, which have a decoder of their own here: `jpeg/baseline.rs`. It
+//! makes the same pixels, or none: all else, and every error, is the general decoder's.
+//!
 //! It knows nothing of the tags in a file beyond what its colours depend on.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod baseline;
+mod bits;
+mod block;
+mod header;
+mod huffman;
+mod idct;
+mod machine;
+mod output;
+mod plane;
+mod rows;
 
 use libjpeg_turbo_rs::{ColorSpace, DctMethod, DecodeLimits, Decoder, JpegError, PixelFormat};
 
+use self::baseline::{Channels, Region};
 use super::{Compat, DecodeImage, Dimensions, Mode, pixels, ycck};
 use crate::sample::{Buffer, Sample};
 use crate::step::StepError;
+use crate::step::image::Window;
 
 /// Scans that a progressive file may have: what libjpeg-turbo's own fuzzers allow. Encoders make
 /// about ten, and every scan of a hostile file costs a pass over the whole picture.
@@ -22,28 +40,25 @@ pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepErr
     if frame.precision != 8 {
         return Err(StepError::Unsupported(format!("JPEG of {} bits", frame.precision)));
     }
-    let limits = DecodeLimits { max_scans: MAX_SCANS, ..DecodeLimits::default() };
-    let mut decoder = Decoder::new_with_limits(bytes, limits).map_err(error)?;
-    if step.compat == Compat::TensorFlow {
-        decoder.set_dct_method(DctMethod::IsFast);
-    }
-    let header = decoder.header();
-    let claimed = (usize::from(header.height), usize::from(header.width), header.components.len());
-    if claimed != (frame.size.height, frame.size.width, frame.components) {
-        return Err(malformed("more than one frame header".to_owned()));
-    }
-    let pixels = frame.size.height * frame.size.width;
+    let general = || general(step, bytes, frame);
+    let all = Window::whole(frame.size.height, frame.size.width);
     match (frame.components, step.mode) {
-        (1, Mode::L) => into(step, &mut decoder, frame.size, PixelFormat::Grayscale),
-        (1 | 3, Mode::Rgb) => into(step, &mut decoder, frame.size, PixelFormat::Rgb),
-        (1 | 3, Mode::Rgba) => into(step, &mut decoder, frame.size, PixelFormat::Rgba),
-        (3, Mode::L) => {
-            let mut rgb = Buffer::for_overwrite(pixels * 3);
-            fill(&mut decoder, PixelFormat::Rgb, &mut rgb)?;
-            step.narrow(frame.size, 3, &rgb)
-        }
+        (1 | 3, mode) => match fast(step, bytes, frame, &all)? {
+            Some(picture) => Ok(picture),
+            None => {
+                let format = match mode {
+                    Mode::L if frame.components == 1 => PixelFormat::Grayscale,
+                    Mode::L => return by_lightness(step, &mut general()?, frame.size),
+                    Mode::Rgb => PixelFormat::Rgb,
+                    Mode::Rgba => PixelFormat::Rgba,
+                };
+                let mut decoder = general()?;
+                step.picture(frame.size, |out| fill(&mut decoder, format, out))
+            }
+        },
         (4, _) => {
-            let mut cmyk = Buffer::for_overwrite(pixels * 4);
+            let mut decoder = general()?;
+            let mut cmyk = Buffer::for_overwrite(frame.size.height * frame.size.width * 4);
             if ycck::is_subsampled(&decoder) {
                 let is_ycck = decoder.jpeg_color_space() == ColorSpace::Ycck;
                 ycck::decode(decoder, frame.size, is_ycck, &mut cmyk).map_err(error)?;
@@ -57,22 +72,97 @@ pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepErr
             }
             step.narrow(frame.size, 4, &cmyk)
         }
-        (n, _) => Err(StepError::Unsupported(format!("JPEG of {n} components"))),
+        (n, _) => {
+            general()?;
+            Err(StepError::Unsupported(format!("JPEG of {n} components")))
+        }
     }
+}
+
+/// A rectangle of the picture, by the fast decoder: its rows and columns alone are decoded, and
+/// damage elsewhere may go unnoticed. `None` if it doesn't do that file.
+///
+/// # Errors
+/// As [`decode`]'s.
+pub(super) fn part(
+    step: &DecodeImage,
+    bytes: &[u8],
+    part: &Window,
+) -> Result<Option<Sample>, StepError> {
+    let frame = frame(bytes).map_err(malformed)?;
+    step.admit(frame.size)?;
+    if part.rows.end > frame.size.height || part.columns.end > frame.size.width {
+        return Ok(None);
+    }
+    fast(step, bytes, frame, part)
+}
+
+/// See [`part`]; the size was admitted.
+fn fast(
+    step: &DecodeImage,
+    bytes: &[u8],
+    frame: Frame,
+    part: &Window,
+) -> Result<Option<Sample>, StepError> {
+    if step.compat == Compat::TensorFlow || !matches!(frame.components, 1 | 3) {
+        return Ok(None);
+    }
+    let (height, width) = (part.height(), part.width());
+    let region = Region { top: part.rows.start, left: part.columns.start, height, width };
+    let size = Dimensions { height, width };
+    let decode = |channels, out: &mut [u8]| baseline::decode(bytes, region, channels, out).is_ok();
+    let mut done = true;
+    let picture = match (step.mode, frame.components) {
+        (Mode::L, 1) | (Mode::Rgb, _) => {
+            let channels = if step.mode == Mode::L { Channels::L } else { Channels::Rgb };
+            step.picture(size, |out| {
+                done = decode(channels, out);
+                Ok(())
+            })?
+        }
+        _ => {
+            let mut rgb = Buffer::for_overwrite(height * width * 3);
+            if !decode(Channels::Rgb, &mut rgb) {
+                return Ok(None);
+            }
+            step.narrow(size, 3, &rgb)?
+        }
+    };
+    Ok(done.then_some(picture))
+}
+
+fn by_lightness(
+    step: &DecodeImage,
+    decoder: &mut Decoder,
+    size: Dimensions,
+) -> Result<Sample, StepError> {
+    let mut rgb = Buffer::for_overwrite(size.height * size.width * 3);
+    fill(decoder, PixelFormat::Rgb, &mut rgb)?;
+    step.narrow(size, 3, &rgb)
+}
+
+/// The decoder for whatever the fast one declines.
+fn general<'a>(
+    step: &DecodeImage,
+    bytes: &'a [u8],
+    frame: Frame,
+) -> Result<Decoder<'a>, StepError> {
+    let limits = DecodeLimits { max_scans: MAX_SCANS, ..DecodeLimits::default() };
+    let mut decoder = Decoder::new_with_limits(bytes, limits).map_err(error)?;
+    if step.compat == Compat::TensorFlow {
+        decoder.set_dct_method(DctMethod::IsFast);
+    }
+    let header = decoder.header();
+    let claimed = (usize::from(header.height), usize::from(header.width), header.components.len());
+    if claimed != (frame.size.height, frame.size.width, frame.components) {
+        return Err(malformed("more than one frame header".to_owned()));
+    }
+    Ok(decoder)
 }
 
 /// The size that a file's head claims; `None` if it ends before.
 pub(super) fn size(head: &[u8]) -> Option<Dimensions> {
     frame(head).ok().map(|frame| frame.size)
-}
-
-fn into(
-    step: &DecodeImage,
-    decoder: &mut Decoder,
-    size: Dimensions,
-    format: PixelFormat,
-) -> Result<Sample, StepError> {
-    step.picture(size, |out| fill(decoder, format, out))
 }
 
 fn fill(decoder: &mut Decoder, format: PixelFormat, out: &mut [u8]) -> Result<(), StepError> {
@@ -148,3 +238,6 @@ fn error(error: JpegError) -> StepError {
         _ => malformed(error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests;
