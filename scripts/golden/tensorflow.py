@@ -74,6 +74,10 @@ decode("p.png", saved(Image.fromarray(picture(11, 13, 3)).quantize(20), "PNG"))
 wide = Image.fromarray(rng.integers(0, 65536, (9, 11), dtype=np.uint16))
 decode("l16.png", saved(wide, "PNG"))
 decode("p.gif", saved(rgb.quantize(40), "GIF"))
+transparent = saved(rgb.quantize(40), "GIF", transparency=3)
+decode("transparent.gif", transparent)
+# The size that the file says it has is not looked at.
+decode("small.gif", transparent[:6] + bytes([90, 0, 70, 0]) + transparent[10:])
 decode("rgb.bmp", saved(Image.fromarray(picture(11, 13, 3)), "BMP"))
 
 # --- resize ---------------------------------------------------------------------------------

@@ -59,8 +59,8 @@ use crate::step::{Map, Named, StepError, Unfit};
 /// TIFF's own tag is always applied, as Pillow does.
 ///
 /// `compat = "tensorflow"` makes what `tf.io.decode_image(channels=3)` does: of JPEG, by
-/// libjpeg-turbo's fast integer transform, with CMYK rounded down; of GIF, black where the first
-/// picture doesn't cover the canvas. Only with `mode = "rgb"` and 8 bits.
+/// libjpeg-turbo's fast integer transform, with CMYK rounded down; of GIF, a canvas as large as its
+/// largest picture, black where the first one isn't or is transparent. Only with `mode = "rgb"` and 8 bits.
 ///
 /// `max_pixels` (default 178,956,970, where Pillow sees a decompression bomb) limits height ×
 /// width.
@@ -359,7 +359,7 @@ impl Map for DecodeImage {
         let stored = match format {
             Format::Jpeg => jpeg::size(head),
             Format::Png => png::size(head),
-            Format::Gif => gif::size(head),
+            Format::Gif => gif::size(self, head),
             Format::Bmp => bmp::size(head),
             Format::Ico => ico::size(head),
             Format::Pnm => pnm::size(head),

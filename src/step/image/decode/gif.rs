@@ -25,9 +25,16 @@ struct First {
 type Opened<'a> = (Decoder<Cursor<Cow<'a, [u8]>>>, First);
 
 pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepError> {
-    let (mut decoder, first) = open(bytes).map_err(error)?;
+    let (mut decoder, mut first) = open(bytes).map_err(error)?;
+    let as_tensorflow = step.compat == Compat::TensorFlow;
+    if let (true, Some(largest)) = (as_tensorflow, largest(bytes)) {
+        first.canvas = largest;
+    }
     step.admit(first.canvas)?;
-    let palette = palette(decoder.palette().ok(), first.transparent);
+    let mut palette = palette(decoder.palette().ok(), first.transparent);
+    if let (true, Some(transparent)) = (as_tensorflow, first.transparent) {
+        palette[usize::from(transparent)] = [0, 0, 0, 255];
+    }
     let Dimensions { height, width } = first.picture;
     let mut indices = Buffer::for_overwrite(height * width);
     if !indices.is_empty() {
@@ -42,7 +49,7 @@ pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepErr
     if width > 0 {
         let rows = colours.chunks_exact_mut(first.canvas.width).skip(first.top);
         for (row, indices) in rows.zip(indices.chunks_exact(width)) {
-            for (colour, index) in row[first.left..].iter_mut().zip(indices) {
+            for (colour, index) in row.iter_mut().skip(first.left).zip(indices) {
                 *colour = palette[usize::from(*index)];
             }
         }
@@ -50,9 +57,46 @@ pub(super) fn decode(step: &DecodeImage, bytes: &[u8]) -> Result<Sample, StepErr
     step.narrow(first.canvas, 4, &canvas)
 }
 
-/// The size of the canvas; `None` if the head ends before the first picture's place.
-pub(super) fn size(head: &[u8]) -> Option<Dimensions> {
+/// The size of the canvas; `None` if the head ends before what tells it.
+pub(super) fn size(step: &DecodeImage, head: &[u8]) -> Option<Dimensions> {
+    if step.compat == Compat::TensorFlow {
+        return largest(head);
+    }
     open(head).ok().map(|(_, first)| first.canvas)
+}
+
+/// TensorFlow's canvas: the largest height and width of all pictures, whatever the file says its
+/// own are (`tensorflow/core/lib/gif/gif_io.cc`). `None` if the file has no end.
+fn largest(bytes: &[u8]) -> Option<Dimensions> {
+    const HEADER: usize = 13;
+    const EXTENSION: u8 = 0x21;
+    const PICTURE: u8 = 0x2c;
+    const END: u8 = 0x3b;
+    let palette = |flags: u8| if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) };
+    let mut largest = Dimensions { height: 0, width: 0 };
+    let mut at = HEADER + palette(*bytes.get(10)?);
+    loop {
+        at += match *bytes.get(at)? {
+            EXTENSION => 2,
+            PICTURE => {
+                let fields: &[u8; 10] = bytes.get(at..)?.first_chunk()?;
+                let side =
+                    |at: usize| usize::from(u16::from_le_bytes([fields[at], fields[at + 1]]));
+                largest.width = largest.width.max(side(5));
+                largest.height = largest.height.max(side(7));
+                fields.len() + palette(fields[9]) + 1
+            }
+            END => return Some(largest),
+            _ => return None,
+        };
+        loop {
+            let length = usize::from(*bytes.get(at)?);
+            at += 1 + length;
+            if length == 0 {
+                break;
+            }
+        }
+    }
 }
 
 fn open(bytes: &[u8]) -> Result<Opened<'_>, DecodingError> {
