@@ -54,7 +54,10 @@ thread_local! {
 }
 
 /// Decodes a region of a picture to `out`, row by row without gaps; or declines, and then what is
-/// in `out` means nothing.
+/// in `out` means nothing. A region that isn't inside the picture is declined too.
+///
+/// # Panics
+/// If a region inside the picture doesn't fit in `out`.
 pub(in crate::step::image::decode) fn decode(
     bytes: &[u8],
     region: Region,

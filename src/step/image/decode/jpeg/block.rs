@@ -5,7 +5,10 @@
 use super::baseline::Declined;
 use super::bits::{Bits, Window};
 use super::header::ZIGZAG;
-use super::huffman::Table;
+use super::huffman::{LOOKUP_BITS, Table};
+
+// What `decode` takes of 56 bits: three looked-up numbers, a looked-up code and its number.
+const _: () = assert!(4 * LOOKUP_BITS + 15 <= 56);
 
 /// Coefficients, row by row.
 #[derive(Clone, Copy, Debug)]

@@ -73,7 +73,7 @@ impl Output<'_> {
         let first = (mcu_row * 8) as isize;
         let near = y / sampling.down;
         // The nearer row of the others; at an edge of the picture, the row itself.
-        let upper = y % 2 == 0;
+        let upper = y.is_multiple_of(2);
         let far = match upper {
             true => near.saturating_sub(1),
             false => (near + 1).min(size.height.div_ceil(2) - 1),
