@@ -12,8 +12,9 @@ Floats are kept as text, since not every reader of JSON reads them to the last b
 
     augment.py DIR PICTURES SEED
 
-writes random cases instead, as many as wanted, to be compared by the same test:
-PARBAKE_AUGMENT_GOLDEN=DIR cargo test --lib augment
+writes random cases instead, for as many pictures, to be compared by the same test:
+PARBAKE_AUGMENT_GOLDEN=DIR PARBAKE_AUGMENT_REPORT=FILE cargo test --lib answers_are_torchvisions
+writes a line for each operation: cases, values, values that differ, the largest difference.
 """
 
 import json

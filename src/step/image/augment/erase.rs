@@ -58,8 +58,38 @@ struct Ratio(Range);
     expecting = "value must be a number, a list of one for each channel, or \"random\""
 )]
 enum Value {
-    Constant(Numbers),
+    Constant(Values),
     Normal(Random),
+}
+
+/// One number for all channels, or one for each.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Numbers", into = "Numbers")]
+struct Values(Numbers);
+
+impl TryFrom<Numbers> for Values {
+    type Error = OutOfRange;
+
+    fn try_from(numbers: Numbers) -> Result<Values, OutOfRange> {
+        let given = numbers.as_slice();
+        // As single precision, too.
+        if !given.is_empty() && given.iter().all(|n| (*n as f32).is_finite()) {
+            return Ok(Values(numbers));
+        }
+        Err(OutOfRange("value must be a number, or one for each channel"))
+    }
+}
+
+impl From<Values> for Numbers {
+    fn from(values: Values) -> Numbers {
+        values.0
+    }
+}
+
+impl Values {
+    fn as_slice(&self) -> &[f64] {
+        self.0.as_slice()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -82,7 +112,7 @@ impl Default for Ratio {
 
 impl Default for Value {
     fn default() -> Value {
-        Value::Constant(Numbers::One(0.0))
+        Value::Constant(Values(Numbers::One(0.0)))
     }
 }
 
@@ -181,7 +211,7 @@ impl RandomMap for RandomErasing {
         let byte = |n: &f64| n.fract() == 0.0 && (0.0..=255.0).contains(n);
         match (picture.dtype, &self.value) {
             (Dtype::Float32, _) => {}
-            (Dtype::Uint8, Value::Constant(numbers)) if numbers.as_slice().iter().all(byte) => {}
+            (Dtype::Uint8, Value::Constant(values)) if values.as_slice().iter().all(byte) => {}
             (Dtype::Uint8, Value::Constant(_)) => {
                 let hint = "give it a `value` of whole numbers from 0 to 255, or put `normalize` \
                             before it";
@@ -196,8 +226,8 @@ impl RandomMap for RandomErasing {
                 return Err(wrong_dtype("uint8 or float32", picture.dtype, hint));
             }
         }
-        if let (Value::Constant(numbers), Dim::Is(channels)) = (&self.value, picture.channels) {
-            let given = numbers.as_slice().len();
+        if let (Value::Constant(values), Dim::Is(channels)) = (&self.value, picture.channels) {
+            let given = values.as_slice().len();
             if given != 1 && given != channels {
                 return Err(Unfit(format!(
                     "has {given} numbers in `value` for {channels} channels"
@@ -219,8 +249,8 @@ impl RandomMap for RandomErasing {
         };
         match &self.value {
             Value::Normal(_) => erase(&mut picture, rectangle, |_| draw.normal() as f32),
-            Value::Constant(numbers) => {
-                let given = numbers.as_slice();
+            Value::Constant(values) => {
+                let given = values.as_slice();
                 let of = |channel: usize| given[channel.min(given.len() - 1)];
                 match picture.dtype() {
                     Dtype::Uint8 => erase(&mut picture, rectangle, |n| of(n) as u8),
@@ -229,5 +259,66 @@ impl RandomMap for RandomErasing {
             }
         }
         Ok(Sample::Array(picture))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{ArraySpec, Buffer};
+
+    fn step(text: &str) -> RandomErasing {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn rectangles_are_smaller_than_the_picture_and_within_their_ranges() {
+        let step = step("{}");
+        for epoch in 0..2000 {
+            let chosen = step.choose(200, 300, &mut Draw::new(0, epoch, b"", 1));
+            let Some(Rectangle { top, left, height, width }) = chosen else { panic!() };
+            assert!(height < 200 && width < 300 && top + height <= 200 && left + width <= 300);
+            let part = (height * width) as f64 / 60_000.0;
+            let shape = height as f64 / width as f64;
+            assert!((0.019..0.34).contains(&part) && (0.28..3.5).contains(&shape), "{chosen:?}");
+        }
+        assert_eq!(step.choose(1, 300, &mut Draw::new(0, 0, b"", 1)).map(|r| r.height), None);
+    }
+
+    #[test]
+    fn both_orders_of_axes_are_erased_alike() {
+        let step = step(r#"{"p": 1, "value": "random"}"#);
+        let made = |layout, shape: &[usize]| {
+            let data = Buffer::zeroed(8 * 9 * 3 * 4);
+            let picture = Array::from_parts(Dtype::Float32, layout, shape, data).unwrap();
+            let out = step.random_map(Sample::Array(picture), &mut Draw::new(0, 0, b"", 1));
+            let Ok(Sample::Array(out)) = out else { panic!() };
+            out.elements::<f32>().unwrap().to_vec()
+        };
+        let (hwc, chw) = (made(Layout::Hwc, &[8, 9, 3]), made(Layout::Chw, &[3, 8, 9]));
+        assert!(hwc.iter().any(|n| *n < -0.5) && hwc.iter().any(|n| *n > 0.5));
+        for channel in 0..3 {
+            for pixel in 0..72 {
+                assert_eq!(hwc[pixel * 3 + channel], chw[channel * 72 + pixel]);
+            }
+        }
+    }
+
+    #[test]
+    fn values_must_fit_the_picture() {
+        let [height, width, channels] = [8, 9, 3].map(Dim::Is);
+        let refused = |text, dtype| {
+            let spec = Spec::Array(ArraySpec::hwc(dtype, height, width, channels));
+            step(text).spec(&spec).is_err()
+        };
+        assert!(refused(r#"{"value": 0.5}"#, Dtype::Uint8));
+        assert!(refused(r#"{"value": "random"}"#, Dtype::Uint8));
+        assert!(refused(r#"{"value": [1, 2]}"#, Dtype::Float32));
+        assert!(refused("{}", Dtype::Float64));
+        assert!(!refused(r#"{"value": [1, 2, 3]}"#, Dtype::Uint8));
+        for wrong in [r#"{"value": []}"#, r#"{"value": 1e39}"#, r#"{"value": "noise"}"#] {
+            let error = serde_json::from_str::<RandomErasing>(wrong).unwrap_err().to_string();
+            assert!(error.contains("or \"random\""), "{error}");
+        }
     }
 }
