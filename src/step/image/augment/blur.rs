@@ -4,6 +4,8 @@
 //! that sum is only needed where it decides how to round. Everywhere else two passes, one down and
 //! one across, are close enough to know.
 
+#[cfg(target_arch = "x86_64")]
+mod fused;
 mod kernel;
 
 use serde::{Deserialize, Serialize};
@@ -137,34 +139,20 @@ pub(super) fn blur(
     [across, down]: [usize; 2],
     sigma: [f64; 2],
 ) -> Result<Array, StepError> {
-    let (height, width, channels) = picture.picture().unwrap_or_default();
+    let (_, width, channels) = picture.picture().unwrap_or_default();
     if down * width * channels > MOST_FLOATS {
         return Err(StepError::Limit(format!(
             "{down} rows of {width} pixels as floats are more than a blur may take"
         )));
     }
     let mut made = like(picture)?;
-    let mut blur = Blur {
-        source: picture.elements::<u8>().unwrap_or_default(),
-        row: width * channels,
-        channels,
-        rows: mirrored(height, down / 2),
-        columns: mirrored(width, across / 2),
-        down: gaussian(down, sigma[1]),
-        across: gaussian(across, sigma[0]),
-        floats: Floats { values: vec![0.0; down * width * channels], next: 0 },
-    };
+    let mut blur = Blur::of(picture, [across, down], sigma);
     let target = made.elements_mut::<u8>().unwrap_or_default();
-    let (mut summed, mut wide) = (vec![0.0; blur.row], vec![0.0; blur.columns.len() * channels]);
-    let mut sums = vec![0.0; blur.row];
-    for (row, target) in target.chunks_exact_mut(blur.row).enumerate() {
-        blur.sum_down(row, &mut summed);
-        for (wide, column) in wide.chunks_exact_mut(channels).zip(&blur.columns) {
-            wide.copy_from_slice(&summed[column * channels..][..channels]);
-        }
-        blur.sum_across(&wide, &mut sums);
-        blur.round(row, &sums, target);
+    #[cfg(target_arch = "x86_64")]
+    if fused::run(&mut blur, target) {
+        return Ok(made);
     }
+    blur.run(target);
     Ok(made)
 }
 
@@ -198,6 +186,40 @@ struct Floats {
 }
 
 impl Blur<'_> {
+    fn of(picture: &Array, [across, down]: [usize; 2], sigma: [f64; 2]) -> Blur<'_> {
+        let (height, width, channels) = picture.picture().unwrap_or_default();
+        Blur {
+            source: picture.elements::<u8>().unwrap_or_default(),
+            row: width * channels,
+            channels,
+            rows: mirrored(height, down / 2),
+            columns: mirrored(width, across / 2),
+            down: gaussian(down, sigma[1]),
+            across: gaussian(across, sigma[0]),
+            floats: Floats { values: vec![0.0; down * width * channels], next: 0 },
+        }
+    }
+}
+
+// All are put into where they are called, to be compiled for the processor that it is for.
+impl Blur<'_> {
+    /// All rows of the new picture.
+    #[inline(always)]
+    fn run(&mut self, target: &mut [u8]) {
+        let (channels, len) = (self.channels, self.row);
+        let (mut summed, mut sums) = (vec![0.0; len], vec![0.0; len]);
+        let mut wide = vec![0.0; self.columns.len() * channels];
+        for (row, target) in target.chunks_exact_mut(len).enumerate() {
+            self.sum_down(row, &mut summed);
+            for (wide, column) in wide.chunks_exact_mut(channels).zip(&self.columns) {
+                wide.copy_from_slice(&summed[column * channels..][..channels]);
+            }
+            self.sum_across(&wide, &mut sums);
+            self.round(row, &sums, target);
+        }
+    }
+
+    #[inline(always)]
     fn sum_down(&mut self, row: usize, summed: &mut [f32]) {
         let (len, size) = (self.row, self.down.len());
         let rows = &self.rows[row..row + size];
@@ -219,6 +241,7 @@ impl Blur<'_> {
         }
     }
 
+    #[inline(always)]
     fn sum_across(&self, wide: &[f32], sums: &mut [f32]) {
         sums.fill(0.0);
         for (at, weight) in self.across.iter().enumerate() {
@@ -234,12 +257,14 @@ impl Blur<'_> {
     /// most 255 times the weights so far; and those are half of all on average, as they are
     /// symmetric. So n sums count as (n + 1) / 2; the products of two passes and those of weights
     /// count once each. 256 instead of 255 is more than what is left out.
+    #[inline(always)]
     fn doubt(&self) -> f32 {
         let (down, across) = (self.down.len(), self.across.len());
         let halves = (down * across + 1) + (down + 1) + (across + 1) + 6;
         halves as f32 * (256.0 * f32::EPSILON / 4.0)
     }
 
+    #[inline(always)]
     fn round(&self, row: usize, sums: &[f32], target: &mut [u8]) {
         let doubt = self.doubt();
         for (at, (sum, target)) in sums.iter().zip(target).enumerate() {
@@ -255,7 +280,7 @@ impl Blur<'_> {
     }
 
     /// torch's sum: row by row, fused.
-    #[cold]
+    #[inline(always)]
     fn exact(&self, row: usize, at: usize) -> f32 {
         let (column, channel) = (at / self.channels, at % self.channels);
         let mut sum = 0.0;
@@ -278,6 +303,26 @@ mod tests {
         assert_eq!(mirrored(4, 2), [2, 1, 0, 1, 2, 3, 2, 1]);
         assert_eq!(mirrored(2, 1), [1, 0, 1, 0]);
         assert_eq!(mirrored(1, 0), [0]);
+    }
+
+    #[test]
+    fn two_passes_round_as_the_whole_sum_does() {
+        let mut draw = Draw::new(0, 0, b"blur", 0);
+        let bytes: Vec<u8> = (0..31 * 37 * 3).map(|_| draw.bits() as u8).collect();
+        let data = crate::sample::Buffer::copy_of(&bytes);
+        let (dtype, layout) = (crate::sample::Dtype::Uint8, crate::sample::Layout::Hwc);
+        let picture = Array::from_parts(dtype, layout, &[31, 37, 3], data).unwrap();
+        for (size, sigma) in [([3, 3], 0.6), ([9, 5], 1.9), ([23, 23], 2.0), ([61, 7], 9.0)] {
+            let made = blur(&picture, size, [sigma; 2]).unwrap();
+            let mut plain = Blur::of(&picture, size, [sigma; 2]);
+            let mut bytes = vec![0; made.data().len()];
+            plain.run(&mut bytes);
+            assert!(bytes[..] == made.data()[..], "the plain code differs");
+            for (at, value) in bytes.iter().enumerate() {
+                let sum = plain.exact(at / plain.row, at % plain.row);
+                assert_eq!(*value, sum.round_ties_even() as u8, "{size:?} at {at}");
+            }
+        }
     }
 
     #[test]
