@@ -234,9 +234,15 @@ impl DiskCache {
         header: &Header,
         body: &[u8],
     ) -> Result<Place, Refusal> {
-        if writer.must_look(header.record_len()) {
-            self.look(&mut self.looked.lock());
-            writer.has_looked(&self.packs);
+        let record = header.record_len();
+        if writer.must_look(record) {
+            let mut looked = self.looked.lock();
+            // One that is full stays full, mostly: no look at each record for that.
+            let is_full = self.packs.bytes().saturating_add(record) > self.limit;
+            if !is_full || looked.is_due(&self.tuning) {
+                self.look(&mut looked);
+                writer.has_looked(&self.packs);
+            }
         }
         let refusal = match writer.append(&self.packs, kind, header, body) {
             Err(refusal) => refusal,
@@ -247,7 +253,7 @@ impl DiskCache {
                 held.saturating_add(*record).saturating_sub(*limit)
             }
             Refusal::NearlyNoSpace { free, min_free } => {
-                min_free.saturating_add(header.record_len()).saturating_sub(*free)
+                min_free.saturating_add(record).saturating_sub(*free)
             }
             Refusal::Disk { .. } | Refusal::Resting => 0,
         };

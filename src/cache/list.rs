@@ -36,7 +36,8 @@ const ROW: usize = Key::LEN + size_of::<u32>();
 /// lengths say where they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct List {
-    rows: Vec<(Key, u32)>,
+    /// As they are in the file: there are many.
+    rows: Vec<u8>,
     covered: u64,
 }
 
@@ -60,7 +61,8 @@ pub(super) enum NoList {
 impl List {
     /// Adds the next record.
     pub(super) fn add(&mut self, key: Key, body_len: u32) {
-        self.rows.push((key, body_len));
+        self.rows.extend(key.0);
+        self.rows.extend(body_len.to_le_bytes());
         self.covered += record_len(body_len);
     }
 
@@ -71,16 +73,16 @@ impl List {
 
     /// Records.
     pub(super) fn len(&self) -> usize {
-        self.rows.len()
+        self.rows.len() / ROW
     }
 
     /// Each record: where it starts, its key and the bytes of its body.
     pub(super) fn records(&self) -> impl Iterator<Item = (u64, Key, u32)> {
         let mut next = 0;
-        self.rows.iter().map(move |(key, body_len)| {
+        rows(&self.rows).map(move |(key, body_len)| {
             let at = next;
-            next += record_len(*body_len);
-            (at, *key, *body_len)
+            next += record_len(body_len);
+            (at, key, body_len)
         })
     }
 
@@ -106,7 +108,7 @@ impl List {
         let size = usize::try_from(bytes).map_err(io::Error::other)?;
         let mut bytes = vec![0; size];
         disk.read(&file, 0, &mut bytes)?;
-        let list = List::decode(&bytes)?;
+        let list = List::decode(bytes)?;
         match list.covered <= len && list.ends_in(disk, pack)? {
             true => Ok(list),
             false => Err(NoList::OtherPack),
@@ -116,11 +118,12 @@ impl List {
     /// Whether the last record is in the pack where it should be. The others are as likely there,
     /// and are looked at when they are read.
     fn ends_in(&self, disk: &dyn Disk, pack: &File) -> io::Result<bool> {
-        let Some((key, body_len)) = self.rows.last() else { return Ok(true) };
+        let last = self.rows.len().saturating_sub(ROW);
+        let Some((key, body_len)) = rows(&self.rows[last..]).next() else { return Ok(true) };
         let mut header = [0; HEADER_LEN];
-        disk.read(pack, self.covered - record_len(*body_len), &mut header)?;
+        disk.read(pack, self.covered - record_len(body_len), &mut header)?;
         let header = RawHeader(&header).check();
-        Ok(header.is_ok_and(|header| header.is_for(key, *body_len).is_ok()))
+        Ok(header.is_ok_and(|header| header.is_for(&key, body_len).is_ok()))
     }
 
     /// Writes the list of the pack at `path`, in place of the one that is there.
@@ -129,45 +132,49 @@ impl List {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEAD + self.rows.len() * ROW);
+        let mut bytes = Vec::with_capacity(HEAD + self.rows.len());
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(self.covered.to_le_bytes());
-        bytes.extend((self.rows.len() as u64).to_le_bytes());
+        bytes.extend((self.len() as u64).to_le_bytes());
         bytes.extend([0; HEAD - SUM_AT]);
-        for (key, body_len) in &self.rows {
-            bytes.extend(key.0);
-            bytes.extend(body_len.to_le_bytes());
-        }
+        bytes.extend(&self.rows);
         let sum = sum(&bytes);
         bytes[SUM_AT..HEAD].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Result<List, NoList> {
+    fn decode(mut bytes: Vec<u8>) -> Result<List, NoList> {
         if bytes.get(..VERSION_AT) != Some(&MAGIC) {
             return Err(NoList::Magic);
         }
-        let version = field(bytes, VERSION_AT).map(u32::from_le_bytes);
+        let version = field(&bytes, VERSION_AT).map(u32::from_le_bytes);
         if version != Some(VERSION) {
             return version.map_or(Err(NoList::Damaged), |other| Err(NoList::Version(other)));
         }
-        let number = |at| field(bytes, at).map(u64::from_le_bytes).ok_or(NoList::Damaged);
+        let number = |at| field(&bytes, at).map(u64::from_le_bytes).ok_or(NoList::Damaged);
         let (covered, count) = (number(COVERED_AT)?, number(COUNT_AT)?);
-        let rows = bytes.get(HEAD..).ok_or(NoList::Damaged)?;
-        let whole = rows.len().is_multiple_of(ROW) && count == (rows.len() / ROW) as u64;
-        if !whole || number(SUM_AT)? != sum(bytes) {
+        let long = bytes.len().checked_sub(HEAD).ok_or(NoList::Damaged)?;
+        let whole = long.is_multiple_of(ROW) && count == (long / ROW) as u64;
+        if !whole || number(SUM_AT)? != sum(&bytes) {
             return Err(NoList::Damaged);
         }
-        let mut list = List { rows: Vec::with_capacity(rows.len() / ROW), covered: 0 };
-        for row in rows.chunks_exact(ROW) {
-            let parts = row.split_first_chunk().zip(field(row, Key::LEN));
-            let ((key, _), body_len) = parts.ok_or(NoList::Damaged)?;
-            list.add(Key(*key), u32::from_le_bytes(body_len));
-        }
+        bytes.drain(..HEAD);
+        let lengths = rows(&bytes).map(|(_, body_len)| record_len(body_len));
         // Wrong only if it was written wrong: the checksum was right.
-        if list.covered == covered { Ok(list) } else { Err(NoList::Damaged) }
+        match lengths.sum::<u64>() == covered {
+            true => Ok(List { rows: bytes, covered }),
+            false => Err(NoList::Damaged),
+        }
     }
+}
+
+/// Rows, from their bytes.
+fn rows(bytes: &[u8]) -> impl Iterator<Item = (Key, u32)> {
+    bytes.chunks_exact(ROW).filter_map(|row| {
+        let (key, body_len) = row.split_first_chunk()?;
+        Some((Key(*key), u32::from_le_bytes(field(body_len, 0)?)))
+    })
 }
 
 /// Of all but the checksum itself.
@@ -214,7 +221,7 @@ mod tests {
     #[test]
     fn a_list_comes_back_with_the_places_of_its_records() {
         for len in [0, 1, 50] {
-            assert_eq!(List::decode(&list(len).encode()).unwrap(), list(len));
+            assert_eq!(List::decode(list(len).encode()).unwrap(), list(len));
         }
         let records: Vec<(u64, Key, u32)> = list(3).records().collect();
         let expected = [(0, 0), (128, 100), (128 + 256, 200)];
@@ -229,19 +236,19 @@ mod tests {
         for bit in 0..whole.len() * 8 {
             let mut bytes = whole.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(List::decode(&bytes).is_err(), "bit {bit}");
+            assert!(List::decode(bytes).is_err(), "bit {bit}");
         }
         for len in 0..whole.len() {
-            assert!(List::decode(&whole[..len]).is_err(), "{len}");
+            assert!(List::decode(whole[..len].to_vec()).is_err(), "{len}");
         }
-        assert!(List::decode(&[&whole[..], &[0; ROW]].concat()).is_err());
+        assert!(List::decode([&whole[..], &[0; ROW]].concat()).is_err());
     }
 
     #[test]
     fn a_list_of_another_version_is_said_to_be_that() {
         let mut bytes = list(1).encode();
         bytes[VERSION_AT] = 9;
-        let error = List::decode(&bytes).unwrap_err();
+        let error = List::decode(bytes).unwrap_err();
         assert_eq!(error.to_string(), "it is of version 9, and 1 was expected");
     }
 

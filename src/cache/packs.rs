@@ -21,7 +21,7 @@ use super::Kind;
 use super::file::{Disk, Listed};
 use super::index::{Id, Index, Place};
 use super::list::{self, List, NoList};
-use super::record::{HEADER_LEN, Header, RawHeader, record_len};
+use super::record::{Broken, HEADER_LEN, Header, RawHeader, record_len};
 
 pub(super) const SUFFIX: &str = ".pack";
 
@@ -325,6 +325,9 @@ impl Packs {
             }
             pack.whole.store(end, Ordering::Release);
         }
+        if let Some(other) = window.other_version(pack.end()) {
+            pack.complain(pack.end(), &other);
+        }
         if pack.end() < len {
             let (path, rest) = (pack.path.display(), len - pack.end());
             log::debug!("{path}: the last {rest} of {len} bytes are no whole record (yet)");
@@ -377,6 +380,12 @@ impl<'a> Window<'a> {
             self.disk.read(self.file, at, &mut self.bytes)?;
         }
         Ok(self.held(at).and_then(|bytes| RawHeader(bytes).check().ok()))
+    }
+
+    /// What is wrong if a record of another version starts at `at`, where no header was found.
+    fn other_version(&self, at: u64) -> Option<Broken> {
+        let broken = RawHeader(self.held(at)?).check().err()?;
+        matches!(broken, Broken::Version(_)).then_some(broken)
     }
 
     fn held(&self, at: u64) -> Option<&[u8; HEADER_LEN]> {

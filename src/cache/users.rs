@@ -30,8 +30,13 @@ const NAMED: &str = "config";
 /// How often a process touches its file.
 const BEAT: Duration = Duration::from_secs(10);
 
-/// A process that hasn't touched its file for so long is gone.
-pub(super) const GONE_AFTER: Duration = Duration::from_secs(60);
+/// A process that hasn't touched its file for so long is gone. Network file systems may show times
+/// that are a minute old.
+const GONE_AFTER: Duration = Duration::from_secs(180);
+
+/// Files of processes that are gone are removed after so long: the clock that this is measured with
+/// may be another machine's.
+const REMOVED_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 fn text(kinds: &[Kind]) -> String {
     kinds.iter().map(|kind| format!("{:016x}\n", kind.0)).collect()
@@ -134,11 +139,12 @@ fn is_gone(touched: SystemTime, now: SystemTime) -> bool {
 }
 
 /// Removes what processes that are gone left behind.
-pub(super) fn forget_gone(disk: &dyn Disk, folder: &Path, quiet_since: SystemTime) {
+pub(super) fn forget_gone(disk: &dyn Disk, folder: &Path, now: SystemTime) {
+    let Some(long_ago) = now.checked_sub(REMOVED_AFTER) else { return };
     let folder = folder.join(USERS);
     for file in disk.list(&folder).unwrap_or_default() {
         let path = folder.join(&file.name);
-        if path.extension().is_none_or(|end| end != NAMED) && file.modified < quiet_since {
+        if path.extension().is_none_or(|end| end != NAMED) && file.modified < long_ago {
             // It is passed by as it is.
             let _ = disk.remove(&path);
         }

@@ -1,5 +1,6 @@
 //! `parbake materialize`: fills the cache.
 
+use std::hash::{BuildHasher, RandomState};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
@@ -63,7 +64,7 @@ impl Materialize {
             })
             .map_err(|error| Failure::new(format_args!("cannot list the source: {error}")))?;
         looking.end();
-        let samples = to_keep(&setup, samples, stop)?;
+        let samples = in_own_order(to_keep(&setup, samples, stop)?);
 
         let started = Instant::now();
         let tally = Tally::default();
@@ -74,8 +75,7 @@ impl Materialize {
             for _ in 0..threads {
                 scope.spawn(|| {
                     while let Some(found) = samples.get(next.fetch_add(1, Relaxed)) {
-                        // Without room for one there is none for the rest.
-                        if stop.load(Relaxed) || tally.no_room.load(Relaxed) > 0 {
+                        if stop.load(Relaxed) {
                             break;
                         }
                         one(&exec, found, &tally);
@@ -120,8 +120,24 @@ fn to_keep(setup: &Setup, samples: Vec<Found>, stop: &AtomicBool) -> Result<Vec<
     Ok(kept)
 }
 
+/// Samples that are made one after the other, as they were found: they may be near each other on the
+/// source's disk.
+const TOGETHER: usize = 16;
+
+/// The samples in an order of this process's own: several that fill a cache at the same time then
+/// seldom make the same.
+fn in_own_order(samples: Vec<Found>) -> Vec<Found> {
+    let order = RandomState::new();
+    let mut some: Vec<(usize, &[Found])> = samples.chunks(TOGETHER).enumerate().collect();
+    some.sort_by_cached_key(|(at, _)| order.hash_one(at));
+    some.into_iter().flat_map(|(_, some)| some.iter().cloned()).collect()
+}
+
 fn one(exec: &Executor, found: &Found, tally: &Tally) {
+    // Without room for one there is none for the rest: they are only counted.
+    let is_full = tally.no_room.load(Relaxed) > 0;
     let done = match found.job(exec.source()) {
+        Ok(job) if is_full && !exec.is_cached(job) => Some(Materialized::NoRoom),
         Ok(job) => exec.materialize(job).ok(),
         Err(error) => {
             log::warn!("{}: {error}", found.path.display());

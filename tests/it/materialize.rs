@@ -2,15 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-use parbake::cache::{Cache, DiskCache, Options, Policy};
+use parbake::cache::{Cache, Care, DiskCache, Key, Options, Policy};
 use parbake::config::Config;
 use parbake::exec::Executor;
 use parbake::source::DirSource;
@@ -150,6 +152,44 @@ fn eight_at_once_share_a_cache() {
     assert_eq!(number(&after, " there before"), 120, "{after:?}");
 }
 
+#[test]
+fn eight_at_once_stay_within_the_limit_and_one_pack() {
+    let set = Set::with(0, "decode_image", "none");
+    set.add(0..400, 100);
+    fs::write(set.config(), set.text().replace("min_free", "limit = \"4MiB\"\nmin_free")).unwrap();
+    let all: Vec<Child> =
+        (0..8).map(|_| set.command("materialize", &[]).spawn().unwrap()).collect();
+    for child in all {
+        let run = ended(child);
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert_eq!(run.stderr.matches("warning: the cache is full: ").count(), 1, "{run:?}");
+    }
+    let held = packed(&set.path("cache"));
+    // With such a limit, a pack is of 1 MiB.
+    assert!((3 << 20..5 << 20).contains(&held), "{held}");
+    reads_right(&set, 400);
+}
+
+#[test]
+fn what_a_changed_config_has_no_use_for_makes_room() {
+    let set = Set::with(0, "decode_image", "none");
+    set.add(0..300, 100);
+    fs::write(set.config(), set.text().replace("min_free", "limit = \"12MiB\"\nmin_free")).unwrap();
+    assert_eq!(set.run("materialize", &[]).code, Some(0));
+    fs::copy(set.config(), set.path("other.toml")).unwrap();
+    let narrow =
+        set.text().replace("lanczos", "bilinear").replace("short_side = 32", "short_side = 100");
+    fs::write(set.config(), narrow.replace("\"decode_image\"\ncodec", "\"resize\"\ncodec"))
+        .unwrap();
+    let second = set.run("materialize", &["--verbose"]);
+    assert_eq!(second.code, Some(0), "{second:?}");
+    assert!(second.stderr.contains(" to make room, packs: "), "{second:?}");
+    assert!(packed(&set.path("cache")) <= 12 << 20);
+    reads_right(&set, 300);
+    // Nothing of it was dropped.
+    assert_eq!(number(&set.run("materialize", &[]), " there before"), 300);
+}
+
 /// Bytes in the cache's packs.
 fn packed(cache: &Path) -> u64 {
     let packs = fs::read_dir(cache.join("parbake-v1/packs")).into_iter().flatten().flatten();
@@ -204,6 +244,53 @@ fn ctrl_c_keeps_what_was_done() {
 #[test]
 fn a_polite_kill_keeps_what_was_done() {
     ended_in_the_middle(|child| kill(pid(child), Signal::SIGTERM).unwrap_or_default(), Some(130));
+}
+
+#[test]
+fn kill_9_sixty_times_loses_and_repeats_nothing() {
+    let set = Set::with(0, "resize", "lz4");
+    const SAMPLES: usize = 400;
+    set.add(0..SAMPLES, 90);
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut before = 0;
+    let mut killed_at_work = 0;
+    for round in 0..60 {
+        let mut child = set.command("materialize", &["--threads", "2"]).spawn().unwrap();
+        let grows = packed(&set.path("cache"));
+        if round % 4 != 0 {
+            let more = || packed(&set.path("cache")) > grows || child.try_wait().unwrap().is_some();
+            until("something is made", more);
+        }
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        std::thread::sleep(Duration::from_micros(random % 15_000));
+        child.kill().unwrap();
+        let done = child.wait().unwrap().success();
+        let (entries, keys) = records(&set.path("cache"));
+        assert_eq!(entries, keys, "round {round}: something was made again");
+        assert!(entries >= before, "round {round}: {before} were there, {entries} are");
+        killed_at_work += usize::from(!done && entries > before && entries < SAMPLES);
+        before = entries;
+        if round % 10 == 9 {
+            reads_right(&set, SAMPLES);
+        }
+        if round % 10 == 9 || entries == SAMPLES {
+            fs::remove_dir_all(set.path("cache")).unwrap();
+            before = 0;
+        }
+    }
+    assert!(killed_at_work > 10, "only {killed_at_work} were killed at work");
+}
+
+/// How many records there are, and of how many keys.
+fn records(cache: &Path) -> (usize, usize) {
+    let Some(care) = Care::of(cache) else { return (0, 0) };
+    let scanned = care.scan().unwrap();
+    let keys: Vec<Key> =
+        scanned.iter().flat_map(|pack| &pack.records).map(|record| record.key).collect();
+    let entries = keys.len();
+    (entries, keys.into_iter().collect::<HashSet<Key>>().len())
 }
 
 #[test]

@@ -7,10 +7,13 @@
 mod bed;
 mod care;
 mod corpus;
+mod crowd;
 mod export;
+mod full;
 mod kills;
 mod pictures;
 mod readers;
+mod rot;
 mod semantics;
 mod sizes;
 mod slow;

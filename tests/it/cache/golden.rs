@@ -6,6 +6,8 @@
 
 use std::fs;
 
+use parbake::cache::Kind;
+
 use super::*;
 
 /// Short bodies about the record's alignment, and an empty one.
@@ -42,6 +44,85 @@ fn write_the_golden_cache() {
     bytes.extend(header);
     fs::remove_file(&pack).unwrap();
     fs::write(pack.with_file_name("0123456789abcdef.pack"), bytes).unwrap();
+}
+
+/// The kind of the entries in the pack that has an index.
+const KIND: Kind = Kind(0x0123_4567_89ab_cdef);
+
+/// Packs with an index and a kind in their names, both versions 1.
+fn golden_indexed() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/cache-v1-index1")
+}
+
+/// Puts the entries into a new cache, as of a kind; gives the pack and its index.
+fn write_indexed(folder: &Path) -> [PathBuf; 2] {
+    let cache = open(folder);
+    for (key, meta, body) in LENGTHS.map(golden_entry) {
+        assert!(cache.put_as(KIND, &key, &meta, &body));
+    }
+    drop(cache);
+    let pack = packs(folder).remove(0);
+    let name = pack.file_stem().expect("a pack has a name").to_string_lossy().into_owned();
+    [pack, folder.join(format!("parbake-v1/index/{name}.index"))]
+}
+
+const NAMES: [&str; 2] = [
+    "packs/0123456789abcdef-0123456789abcdef.pack",
+    "index/0123456789abcdef-0123456789abcdef.index",
+];
+
+#[test]
+#[ignore = "writes the fixture, for a new version of the index only"]
+fn write_the_golden_index() {
+    assert!(!golden_indexed().exists(), "a golden cache stays as it is for ever");
+    let folder = TempDir::new().unwrap();
+    for (from, name) in write_indexed(folder.path()).iter().zip(NAMES) {
+        let to = golden_indexed().join("parbake-v1").join(name);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(from, to).unwrap();
+    }
+}
+
+#[test]
+fn the_golden_index_is_gone_by() {
+    let folder = TempDir::new().unwrap();
+    for name in NAMES {
+        let to = folder.path().join("parbake-v1").join(name);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(golden_indexed().join("parbake-v1").join(name), to).unwrap();
+    }
+    // Without the index, nothing would be found behind this.
+    let pack = &packs(folder.path())[0];
+    let mut bytes = fs::read(pack).unwrap();
+    bytes[30] ^= 1;
+    fs::write(pack, bytes).unwrap();
+    let cache = open(folder.path());
+    for (key, meta, body) in LENGTHS.map(golden_entry).into_iter().skip(1) {
+        let found = cache.get(&key).expect("the entry is there");
+        assert_eq!((found.meta, &*found.body), (meta, &*body));
+    }
+}
+
+#[test]
+fn the_golden_index_is_what_is_written() {
+    let folder = TempDir::new().unwrap();
+    for (file, name) in write_indexed(folder.path()).iter().zip(NAMES) {
+        let golden = fs::read(golden_indexed().join("parbake-v1").join(name)).unwrap();
+        assert_eq!(fs::read(file).unwrap(), golden, "{name}");
+    }
+}
+
+#[test]
+fn a_folder_of_another_format_is_left_alone() {
+    let folder = TempDir::new().unwrap();
+    let other = folder.path().join("parbake-v2/packs");
+    fs::create_dir_all(&other).unwrap();
+    let pack = &packs(&golden())[0];
+    fs::copy(pack, other.join("0123456789abcdef.pack")).unwrap();
+    let cache = open(folder.path());
+    assert_eq!(cache.status().entries, 0);
+    assert!(put(&cache, 1) && holds(&cache, 1));
+    assert_eq!(fs::read(other.join("0123456789abcdef.pack")).unwrap(), fs::read(pack).unwrap());
 }
 
 #[test]

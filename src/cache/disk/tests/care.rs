@@ -200,7 +200,11 @@ fn gc_leaves_no_lists_behind() {
     let lists = folder.path().join(FOLDER).join(LISTS);
     fs::write(lists.join("0123456789abcdef.index"), "of a pack that is gone").unwrap();
     fs::write(lists.join("0123456789abcdef.0123456789abcdef"), "begun").unwrap();
+    let live = folder.path().join(FOLDER).join("users/0123456789abcdef.live");
+    fs::create_dir(live.parent().unwrap()).unwrap();
+    fs::write(&live, "").unwrap();
     gc(&folder);
+    assert!(!live.exists());
     assert_eq!(fs::read_dir(&lists).unwrap().count(), packs(&folder).len());
 }
 

@@ -93,7 +93,7 @@ fn a_process_that_was_killed_has_no_use_for_anything_after_a_while() {
     let cache = open_with(&folder, Policy::Keep);
     cache.used_by("config", &[NEW]);
     assert!(fill(&cache, NEW, 1000).len() < 10);
-    age(60);
+    age(200);
     assert!(fill(&cache, NEW, 1000).len() > 50);
 }
 
