@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::exec::{Executor, Memory, Plan};
 use crate::pipeline::Split;
 use crate::source::{DirSource, Source};
+use crate::step::image::missing_instructions;
 
 /// A config with the command line's word over it.
 pub(super) struct Setup {
@@ -79,6 +80,12 @@ impl Setup {
 
     pub(super) fn executor(&self) -> Result<Executor, Failure> {
         let plans = self.config.plans.clone();
+        if let Some(missing) = missing_instructions() {
+            talk(format_args!(
+                "note: this processor has no {missing}: pictures are made by portable code, the same \
+                 ones but more slowly"
+            ));
+        }
         let exec = Executor::new(self.open_source()?, self.open_cache()?, plans, self.config.seed);
         Ok(exec.identified_by(self.config.identified_by))
     }
