@@ -106,7 +106,7 @@ fn pictures_are_what_pillow_makes_of_them() {
         return;
     };
     let mut files = files_under(&corpus.join("images"));
-    files.extend(files_under(&corpus.join("photos")).into_iter().step_by(25));
+    files.extend(files_under(&corpus.join("photos")));
     let answers = fresh(&python, &files);
     assert_eq!(answers.len(), files.len());
     let mut wrong = Vec::new();
