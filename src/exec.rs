@@ -31,8 +31,8 @@ use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::cache::{Cache, Key, Kind, META_LEN};
-use crate::pipeline::{Identity, Matcher, Pipeline, Split, Strategy};
-use crate::sample::{Buffer, STORED_META_LEN, Sample, Spec, restore, store, stored_spec};
+use crate::pipeline::{Identity, Matcher, Pipeline, PrefixDigest, Split, Strategy};
+use crate::sample::{Buffer, Codec, STORED_META_LEN, Sample, Spec, restore, store, stored_spec};
 use crate::source::{Source, Stat};
 
 const _: () = assert!(META_LEN == STORED_META_LEN, "a stored sample's meta fills a cache entry's");
@@ -283,6 +283,11 @@ impl Executor {
             Split::None => None,
             Split::After(steps) => self.key(job, steps).ok(),
         }
+    }
+
+    /// The key that the result of other offline steps, kept with `codec`, would have.
+    pub fn key_under(&self, job: Job, prefix: &PrefixDigest, codec: Codec) -> Option<Key> {
+        Some(Key(self.identity(job).ok()?.key(prefix, codec)))
     }
 
     fn pipeline(&self, job: Job) -> &Pipeline {

@@ -113,6 +113,11 @@ impl Care {
         contents::all(&*self.disk, &self.folder)
     }
 
+    /// The same, with the time when each was left.
+    pub fn dated_notes(&self) -> Vec<(String, SystemTime)> {
+        contents::dated(&*self.disk, &self.folder)
+    }
+
     /// Its packs, by name.
     ///
     /// # Errors

@@ -5,10 +5,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::file::{Disk, replace};
+use super::file::{Disk, Listed, replace};
 
 /// The folder of the texts.
 pub(super) const CONTENTS: &str = "contents";
@@ -31,13 +32,22 @@ pub(super) fn leave(disk: &dyn Disk, folder: &Path, text: &str) {
     }
 }
 
-/// All texts, by file name.
-pub(super) fn all(disk: &dyn Disk, folder: &Path) -> Vec<String> {
+/// All texts and since when they are there, by file name.
+pub(super) fn dated(disk: &dyn Disk, folder: &Path) -> Vec<(String, SystemTime)> {
     let folder = folder.join(CONTENTS);
     let mut files = disk.list(&folder).unwrap_or_default();
     files.retain(|file| file.name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()));
     files.sort_by(|a, b| a.name.cmp(&b.name));
-    files.iter().filter_map(|file| std::fs::read_to_string(folder.join(&file.name)).ok()).collect()
+    let read = |file: &Listed| {
+        let text = std::fs::read_to_string(folder.join(&file.name)).ok()?;
+        Some((text, file.modified))
+    };
+    files.iter().filter_map(read).collect()
+}
+
+/// All texts, by file name.
+pub(super) fn all(disk: &dyn Disk, folder: &Path) -> Vec<String> {
+    dated(disk, folder).into_iter().map(|(text, _)| text).collect()
 }
 
 /// Removes all texts but these.

@@ -1,5 +1,7 @@
 //! `parbake explain`: what becomes of a file, and where its result is kept.
 
+mod why;
+
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -9,16 +11,17 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::ConfigArgs;
 use super::say::{self, Done, Failure, talk};
 use super::setup::Setup;
 use super::unmount::mounts;
+use super::{ConfigArgs, contents};
 use crate::cache::{Care, Key, PackFile, Record, Scanned};
 use crate::config::Config;
 use crate::exec::{Executor, Job};
 use crate::fs::{Shown, shown};
 use crate::pipeline::Split;
 use crate::sample::stored_spec;
+use crate::source::Stat;
 use crate::units::bytes;
 
 const EXAMPLES: &str = "\
@@ -56,6 +59,15 @@ struct File {
     plan: Option<usize>,
     /// What its offline result is kept under; none if nothing is kept.
     key: Option<Key>,
+    stat: Stat,
+    /// Why its result isn't in the cache, if it should be and isn't.
+    why: Option<String>,
+}
+
+impl File {
+    fn job(&self) -> Option<Job<'_>> {
+        Some(Job { path: &self.source, stat: self.stat, plan: self.plan? })
+    }
 }
 
 /// Where an entry is.
@@ -73,7 +85,8 @@ impl Explain {
             None,
             setup.config.plans.clone(),
             setup.config.seed,
-        );
+        )
+        .identified_by(setup.config.identified_by);
         let (mut files, mut missing) = (Vec::new(), false);
         for path in &self.paths {
             match find(&setup, &exec, path) {
@@ -91,8 +104,29 @@ impl Explain {
                 Failure::new(format_args!("cannot read {}: {error}", care.folder().display()))
             })?,
         };
-        let places = places(&scanned, &files);
+        let notes = care.as_ref().map_or_else(Vec::new, Care::dated_notes);
+        let known = why::known(notes, &setup.source.to_string_lossy());
+        let others = |file: &File| -> Vec<Key> {
+            let Some(job) = file.job() else { return Vec::new() };
+            known.iter().filter_map(|known| known.key(&exec, job)).collect()
+        };
+        let keys = files.iter().flat_map(|file| file.key.into_iter().chain(others(file)));
+        let places = places(&scanned, keys);
         let place = |key: &Key| place(care.as_ref(), &places, key);
+        for file in &mut files {
+            let (Some(key), Some(job)) = (file.key, file.job()) else { continue };
+            if matches!(place(&key), Place::Absent) {
+                let plan = &setup.config.plans[job.plan];
+                let wanted = contents::text(&setup.source, plan);
+                let wanted = wanted.and_then(|text| contents::parse(&text)).unwrap_or_default();
+                let is_there = |other: &why::Known| {
+                    other
+                        .key(&exec, job)
+                        .is_some_and(|key| matches!(place(&key), Place::Kept { .. }))
+                };
+                file.why = Some(why::why(&wanted, &file.stat, &known, is_there));
+            }
+        }
         if self.json {
             let all: Vec<Value> = files.iter().map(|f| as_json(f, &setup, &place)).collect();
             say::data(&format!("{:#}\n", Value::Array(all)))?;
@@ -122,7 +156,7 @@ fn find(setup: &Setup, exec: &Executor, path: &Path) -> Result<File, String> {
     let source = folder.join(&shown.source);
     let stat = exec.source().stat(&source).map_err(|error| error.to_string())?;
     let key = shown.plan.and_then(|plan| exec.key_of(Job { path: &source, stat, plan }));
-    Ok(File { served: folder.join(&shown.served), source, plan: shown.plan, key })
+    Ok(File { served: folder.join(&shown.served), source, plan: shown.plan, key, stat, why: None })
 }
 
 /// The file that a path from the root on means, or one from where the program was started.
@@ -206,10 +240,9 @@ fn plain(path: &Path) -> &Path {
 /// Records by key.
 type Places<'a> = HashMap<Key, Vec<(&'a PackFile, &'a Record)>>;
 
-/// The records of the files' keys.
-fn places<'a>(scanned: &'a [Scanned], files: &[File]) -> Places<'a> {
-    let mut places: Places =
-        files.iter().filter_map(|file| file.key).map(|key| (key, Vec::new())).collect();
+/// The records of these keys.
+fn places(scanned: &[Scanned], keys: impl Iterator<Item = Key>) -> Places<'_> {
+    let mut places: Places = keys.map(|key| (key, Vec::new())).collect();
     for Scanned { pack, records } in scanned {
         for record in records {
             if let Some(found) = places.get_mut(&record.key) {
@@ -269,11 +302,10 @@ fn as_text<'a>(file: &File, setup: &Setup, place: &impl Fn(&Key) -> Place<'a>) -
             row("kept", &format!("no: {cause}; it is made again when it is read"));
             row("in", &at(pack, record));
         }
-        Place::Absent => row(
-            "kept",
-            "no: not made yet, or the file has changed since: its size and times are in the key, and\n\
-             \x20          an entry tells no more than its key",
-        ),
+        Place::Absent => {
+            row("kept", "no: it is made when it is read");
+            row("because", file.why.as_deref().unwrap_or("it is not there"));
+        }
     }
     out
 }
@@ -310,7 +342,10 @@ fn as_json<'a>(file: &File, setup: &Setup, place: &impl Fn(&Key) -> Place<'a>) -
             all["cause"] = json!(cause);
             "damaged"
         }
-        Some(Place::Absent) => "absent",
+        Some(Place::Absent) => {
+            all["cause"] = json!(file.why);
+            "absent"
+        }
         None if file.plan.is_some() => "never_kept",
         None => "as_it_is",
     };

@@ -19,6 +19,11 @@ const PREFIX_CONTEXT: &str = "parbake 2026 pipeline prefix v1";
 pub struct PrefixDigest([u8; blake3::OUT_LEN]);
 
 impl PrefixDigest {
+    /// The digest that is written so (64 hexadecimal digits).
+    pub fn from_hex(text: &str) -> Option<PrefixDigest> {
+        blake3::Hash::from_hex(text).ok().map(|hash| PrefixDigest(*hash.as_bytes()))
+    }
+
     /// No steps.
     pub(super) fn empty() -> PrefixDigest {
         PrefixDigest(blake3::derive_key(PREFIX_CONTEXT, b""))
@@ -118,5 +123,7 @@ mod tests {
             assert!(!keys[..at].contains(key));
         }
         assert_eq!(keys[0], base.key(&prefix, Codec::None));
+        assert_eq!(PrefixDigest::from_hex(&prefix.to_string()), Some(prefix));
+        assert_eq!(PrefixDigest::from_hex("7a"), None);
     }
 }

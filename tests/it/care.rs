@@ -93,6 +93,20 @@ fn where_an_entry_is_said_to_be_it_is() {
     let changed = json(&set, &["explain", "set.toml", "two/5.ppm", "--json"]);
     assert_eq!(changed[0]["state"], "absent");
     assert_ne!(changed[0]["key"], all[1]["key"]);
+    let cause = |file: &str| {
+        let all = json(&set, &["explain", "set.toml", file, "--json"]);
+        all[0]["cause"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(cause("two/5.ppm").starts_with("the file has changed: its content "));
+    fs::rename(set.path("photos/two/3.ppm"), set.path("photos/two/9.ppm")).unwrap();
+    assert!(cause("two/9.ppm").starts_with("the file has changed: it was renamed, "));
+    fs::write(set.config(), set.text().replace("short_side = 32", "short_side = 30")).unwrap();
+    assert_eq!(
+        cause("one/2.ppm"),
+        "the config has changed: step 2 `resize`: `short_side` was 32 and is 30"
+    );
+    let text = run(&set, &["explain", "set.toml", "one/2.ppm"]);
+    assert!(text.stdout.contains("\n  because  the config has changed: step 2"), "{text:?}");
 }
 
 #[test]
