@@ -83,7 +83,7 @@ pub struct DiskCache {
 /// The last look at the folder.
 struct Looked {
     at: Instant,
-    /// How long it took.
+    /// How long it took, or less if those before it were quicker by far.
     took: Duration,
 }
 
@@ -95,6 +95,9 @@ impl Looked {
         self.at.elapsed() >= wait.max(tuning.look_every)
     }
 }
+
+/// What a look may take without more ado.
+const LOOK_AT_FIRST: Duration = Duration::from_millis(1);
 
 /// The longest time without a look, where one is wanted.
 const LOOK_AT_LAST: Duration = Duration::from_secs(1);
@@ -188,7 +191,9 @@ impl DiskCache {
         if let Err(error) = self.packs.look(&self.index) {
             log::debug!("cannot look at {}: {error}", self.packs.folder().display());
         }
-        *looked = Looked { at: Instant::now(), took: from.elapsed() };
+        // One that took long once was interrupted, or found much: the next ones say whether it lasts.
+        let took = from.elapsed().min(looked.took * 2 + LOOK_AT_FIRST);
+        *looked = Looked { at: Instant::now(), took };
     }
 
     /// Drops packs so that there is room; whether it did.

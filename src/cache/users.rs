@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, SystemTime};
 
+use nix::sys::signal::{SigSet, SigmaskHow};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Kind;
@@ -70,12 +71,17 @@ impl Live {
         let (stop, stopped) = mpsc::channel();
         let live = Live { disk, path, text, beating: Some(stop) };
         let (disk, path, text) = (Arc::clone(&live.disk), live.path.clone(), live.text.clone());
+        // Signals are for the threads that wait for them: this one takes none, from its start on.
+        let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
         // Without a thread, the file gets old, and the kinds may go: they are made again.
         let _ = std::thread::Builder::new().spawn(move || {
             while stopped.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
                 beat(&*disk, &path, &text);
             }
         });
+        if let Ok(mask) = mask {
+            mask.thread_set_mask().map_err(io::Error::from)?;
+        }
         Ok(live)
     }
 
