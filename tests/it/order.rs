@@ -74,13 +74,13 @@ const FLIP: (&str, &str) = ("random_horizontal_flip", "{}");
 #[test]
 fn the_order_of_execution_changes_no_bit_and_no_error() {
     let bed = Bed::new();
+    let mut tried = 0;
     for chain in CHAINS {
         for decode in ["{}", r#"{"mode": "l"}"#, r#"{"mode": "rgba"}"#] {
-            if decode.contains("rgba") && chain.iter().any(|(name, _)| *name == "grayscale") {
-                continue; // It takes one or three channels.
-            }
-            let quick = bed.executor(decode, chain);
-            let written = bed.executor(decode, chain).as_written();
+            // Some steps take one or three channels only.
+            let Some(quick) = bed.executor(decode, chain) else { continue };
+            let written = bed.executor(decode, chain).unwrap().as_written();
+            tried += 1;
             for (name, epoch) in NAMES.iter().flat_map(|name| (0..12).map(move |n| (name, n))) {
                 let told = |exec: &Executor| {
                     let served = exec.serve(bed.job(name), epoch);
@@ -91,12 +91,14 @@ fn the_order_of_execution_changes_no_bit_and_no_error() {
             }
         }
     }
+    assert!(tried > 2 * CHAINS.len(), "{tried}");
 }
 
 #[test]
 fn what_a_crop_drops_is_never_computed() {
     let bed = Bed::new();
-    let exec = bed.executor("{}", &[NORMALIZE, ("random_crop", r#"{"size": [8, 8]}"#)]);
+    let crop = ("random_crop", r#"{"size": [8, 8]}"#);
+    let exec = bed.executor("{}", &[NORMALIZE, crop]).unwrap();
     exec.serve(bed.job(NAMES[0]), 0).unwrap();
     assert_eq!(exec.meter().steps(0)[1].bytes, 8 * 8 * 3 * 4);
 }
@@ -106,7 +108,7 @@ fn steps_that_are_run_as_one_are_counted_each() {
     let bed = Bed::new();
     let crop = ("center_crop", r#"{"size": [8, 8]}"#);
     let chain = [RESIZE, crop, FLIP, ("to_float", "{}"), NORMALIZE, ("to_chw", "{}")];
-    let exec = bed.executor("{}", &chain);
+    let exec = bed.executor("{}", &chain).unwrap();
     for epoch in 0..3 {
         exec.serve(bed.job(NAMES[0]), epoch).unwrap();
     }
@@ -156,9 +158,10 @@ impl Bed {
         Job { path, stat: self.source.stat(path).unwrap(), plan: 0 }
     }
 
-    /// Runs `decode_image` with its parameters, then the chain, with nothing cached. A
+    /// Runs `decode_image` with its parameters, then the chain, with nothing cached; `None` if these
+    /// are no pipeline. A
     /// normalization takes the means of as many channels as there are.
-    fn executor(&self, decode: &str, chain: &[(&str, &str)]) -> Executor {
+    fn executor(&self, decode: &str, chain: &[(&str, &str)]) -> Option<Executor> {
         let build = |(name, parameters): &(&str, &str)| {
             let parameters = match (*name, decode) {
                 ("normalize", "{}") => parameters,
@@ -170,9 +173,9 @@ impl Bed {
         let steps = std::iter::once(&("decode_image", decode)).chain(chain).map(build).collect();
         let plan = Plan {
             matcher: Matcher::new(&["*".to_owned()]).unwrap(),
-            pipeline: Arc::new(Pipeline::new(steps, Output::Npy).unwrap()),
+            pipeline: Arc::new(Pipeline::new(steps, Output::Npy).ok()?),
             strategy: Strategy::NONE,
         };
-        Executor::new(Arc::clone(&self.source), None, vec![plan], 7)
+        Some(Executor::new(Arc::clone(&self.source), None, vec![plan], 7))
     }
 }

@@ -62,7 +62,7 @@ fn parameters(name: &'static str) -> BoxedStrategy<Value> {
             .boxed(),
         "cast" => select(&Dtype::ALL[..]).prop_map(|dtype| json!({ "dtype": dtype })).boxed(),
         "to_float" | "pixel_center" | "to_chw" => Just(json!({})).boxed(),
-        _ => panic!("say with which parameters `{name}` is to be tried"),
+        name => select(crate::steps::variants(name)).boxed(),
     }
 }
 

@@ -27,7 +27,7 @@ fn run(step: &Step, input: Sample, epoch: u64) -> Result<Sample, StepError> {
 }
 
 /// Parameters that every step is tried with. A step that isn't here fails the test that asks.
-fn variants(name: &str) -> Vec<serde_json::Value> {
+pub(crate) fn variants(name: &str) -> Vec<serde_json::Value> {
     match name {
         "decode_image" => vec![
             json!({}),

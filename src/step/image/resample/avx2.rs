@@ -5,11 +5,11 @@
 //! 32 bits and the whole one fits, so the result is exact.
 
 use std::arch::x86_64::{
-    __m128i, _mm_cvtsi128_si32, _mm_packus_epi16, _mm_setr_epi8, _mm_unpackhi_epi8,
-    _mm_unpacklo_epi8, _mm256_add_epi32, _mm256_castsi256_si128, _mm256_cvtepu8_epi16,
-    _mm256_extracti128_si256, _mm256_madd_epi16, _mm256_packs_epi32, _mm256_packus_epi16,
-    _mm256_permute4x64_epi64, _mm256_set_m128i, _mm256_set1_epi32, _mm256_setzero_si256,
-    _mm256_shuffle_epi8, _mm256_slli_epi32, _mm256_srai_epi32,
+    __m128i, _mm_packus_epi16, _mm_setr_epi8, _mm_unpackhi_epi8, _mm_unpacklo_epi8,
+    _mm256_add_epi32, _mm256_castsi256_si128, _mm256_cvtepu8_epi16, _mm256_extracti128_si256,
+    _mm256_madd_epi16, _mm256_packs_epi32, _mm256_packus_epi16, _mm256_permute4x64_epi64,
+    _mm256_set_m128i, _mm256_set1_epi32, _mm256_setzero_si256, _mm256_shuffle_epi8,
+    _mm256_slli_epi32, _mm256_srai_epi32,
 };
 use std::ops::Range;
 
@@ -128,6 +128,8 @@ fn columns<const C: usize>(
         let half = _mm_setr_epi8(a, -1, b, -1, c, -1, d, -1, e, -1, f, -1, g, -1, h, -1);
         _mm256_set_m128i(half, half)
     });
+    let tight = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
+    let tight = _mm256_set_m128i(tight, tight);
     let line = wanted.len() * C;
     let mut spare = vec![0; line];
     for (n, lines) in out[..plane.height * line].chunks_mut(2 * line).enumerate() {
@@ -135,29 +137,40 @@ fn columns<const C: usize>(
         let lower = plane.row((2 * n + 1).min(plane.height - 1));
         let (upper_out, lower_out) = lines.split_at_mut(line);
         let lower_out = if lower_out.is_empty() { &mut spare } else { lower_out };
-        let outs =
-            upper_out.as_chunks_mut::<C>().0.iter_mut().zip(lower_out.as_chunks_mut::<C>().0);
-        for ((first, range), (upper_out, lower_out)) in positions.iter().zip(outs) {
-            let (mut high, mut low) = (_mm256_setzero_si256(), _mm256_set1_epi32(HALF));
-            for (n, pairs) in groups[range.clone()].iter().enumerate() {
-                let at = first + n * 4 * C;
-                let pixels = _mm256_set_m128i(load(&lower[at..]), load(&upper[at..]));
-                for (pair, order) in pairs.iter().zip([left, right]) {
-                    let pixels = _mm256_shuffle_epi8(pixels, order);
-                    let product = _mm256_madd_epi16(pixels, _mm256_set1_epi32(pair.high));
-                    high = _mm256_add_epi32(high, product);
-                    let product = _mm256_madd_epi16(pixels, _mm256_set1_epi32(pair.low));
-                    low = _mm256_add_epi32(low, product);
+        // Four pixels at a time are rounded and packed together.
+        let outs = upper_out.chunks_mut(4 * C).zip(lower_out.chunks_mut(4 * C));
+        for (positions, (upper_out, lower_out)) in positions.chunks(4).zip(outs) {
+            let mut totals = [_mm256_setzero_si256(); 4];
+            for (total, (first, range)) in totals.iter_mut().zip(positions) {
+                let (upper, lower) = (&upper[*first..], &lower[*first..]);
+                let (mut high, mut low) = (_mm256_setzero_si256(), _mm256_set1_epi32(HALF));
+                for (n, pairs) in groups[range.clone()].iter().enumerate() {
+                    let at = n * 4 * C;
+                    let pixels = _mm256_set_m128i(load(&lower[at..]), load(&upper[at..]));
+                    for (pair, order) in pairs.iter().zip([left, right]) {
+                        let pixels = _mm256_shuffle_epi8(pixels, order);
+                        let product = _mm256_madd_epi16(pixels, _mm256_set1_epi32(pair.high));
+                        high = _mm256_add_epi32(high, product);
+                        let product = _mm256_madd_epi16(pixels, _mm256_set1_epi32(pair.low));
+                        low = _mm256_add_epi32(low, product);
+                    }
                 }
+                let sum = _mm256_add_epi32(_mm256_slli_epi32::<LOW_BITS>(high), low);
+                *total = _mm256_srai_epi32::<SHIFT>(sum);
             }
-            let total = _mm256_add_epi32(_mm256_slli_epi32::<LOW_BITS>(high), low);
-            let total = _mm256_srai_epi32::<SHIFT>(total);
-            let words = _mm256_packs_epi32(total, total);
-            let bytes = _mm256_packus_epi16(words, words);
-            let upper = _mm_cvtsi128_si32(_mm256_castsi256_si128(bytes)).to_le_bytes();
-            let lower = _mm_cvtsi128_si32(_mm256_extracti128_si256::<1>(bytes)).to_le_bytes();
-            upper_out.copy_from_slice(&upper[..C]);
-            lower_out.copy_from_slice(&lower[..C]);
+            let [a, b, c, d] = totals;
+            let bytes = _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+            // Pixels of four bytes; of three channels, the fourth byte of each goes to the end.
+            let bytes = if C == 4 { bytes } else { _mm256_shuffle_epi8(bytes, tight) };
+            let upper: [u8; 16] = bytemuck::cast(_mm256_castsi256_si128(bytes));
+            let lower: [u8; 16] = bytemuck::cast(_mm256_extracti128_si256::<1>(bytes));
+            if positions.len() == 4 {
+                upper_out[..4 * C].copy_from_slice(&upper[..4 * C]);
+                lower_out[..4 * C].copy_from_slice(&lower[..4 * C]);
+            } else {
+                upper_out.copy_from_slice(&upper[..upper_out.len()]);
+                lower_out.copy_from_slice(&lower[..lower_out.len()]);
+            }
         }
     }
 }
