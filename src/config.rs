@@ -22,7 +22,7 @@ use toml::de::DeTable;
 
 use crate::cache::Policy;
 use crate::exec::{IdentifiedBy, Plan};
-use crate::fs::{Freshness, Naming};
+use crate::fs::{Freshness, Naming, ServeBy, WatchBy};
 use crate::pipeline::{Matcher, Pipeline, Split, Strategy};
 use crate::sample::Codec;
 use crate::units::{parse_bytes, parse_duration};
@@ -44,6 +44,10 @@ pub struct Config {
     pub identified_by: IdentifiedBy,
     /// When what was once seen of the source is looked at again.
     pub freshness: Freshness,
+    /// Who is to answer a mount's opens.
+    pub serve: ServeBy,
+    /// How a mount notices changes of the source, where the kernel answers opens.
+    pub watch: WatchBy,
     /// How served names come of the source's.
     pub naming: Naming,
     /// What all random draws follow from.
@@ -128,6 +132,8 @@ impl Config {
             },
             identified_by: raw.source.identity,
             freshness: Freshness { revalidate, immutable: raw.source.immutable },
+            serve: raw.mount.serve.into(),
+            watch: raw.mount.watch.into(),
             naming: raw.mount.naming.into(),
             seed: raw.random.seed,
         })

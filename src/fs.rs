@@ -8,22 +8,29 @@ mod control;
 mod draws;
 mod error;
 mod handle;
+mod held;
 mod ino;
 mod names;
+mod notices;
 mod read;
+mod serves;
 mod tree;
+mod watch;
 
 pub use control::Texts;
 pub use error::FsError;
 pub use handle::{Fh, Serving};
 pub use ino::Ino;
 pub use names::Naming;
+pub use notices::Outdated;
 pub use read::To;
+pub use serves::{Mode, ServeBy, Serves, WatchBy};
 pub use tree::{Shown, shown};
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, SystemTime};
 
 use crate::exec::{Executor, Job, Turns};
@@ -31,8 +38,10 @@ use crate::source::Stat;
 use control::Control;
 use draws::Draws;
 use handle::{Content, Handles, Opening};
+use held::Held;
 use ino::{Place, View};
 use tree::{Kind, Node, Tree};
+use watch::{Watched, Watching};
 
 /// A tree of served files.
 pub struct Fs {
@@ -40,9 +49,11 @@ pub struct Fs {
     turns: Arc<Turns>,
     tree: Tree,
     handles: Handles,
+    held: Held,
     draws: Arc<Draws>,
     control: Control,
     freshness: Freshness,
+    watching: Option<Watching>,
 }
 
 /// What `stat` tells.
@@ -62,8 +73,21 @@ pub struct Attr {
     pub gid: u32,
     /// Last change.
     pub modified: SystemTime,
-    /// Whether this stays true for as long as the inode is known.
-    pub lasting: bool,
+    /// How long it is what the name stands for that it was looked up by.
+    pub name: Lasts,
+    /// How long all else stays true of the inode.
+    pub lasts: Lasts,
+}
+
+/// How long something that was told may be taken for true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasts {
+    /// It may be another the next moment.
+    No,
+    /// For as long as [`Freshness`] allows.
+    Awhile,
+    /// Until the kernel is told otherwise.
+    Long,
 }
 
 /// One name in a listing.
@@ -82,8 +106,8 @@ pub struct Listed<'a> {
 /// When what was once seen of the source is looked at again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freshness {
-    /// How long a name, a listing or a folder may be taken for what it was. A changed file is
-    /// noticed at its next open all the same.
+    /// How long a name, a listing or a folder may be taken for what it was. Where opens are asked
+    /// for, a changed file is noticed at its next open all the same.
     pub revalidate: Duration,
     /// Never: somebody promises that nothing in the source changes.
     pub immutable: bool,
@@ -113,9 +137,11 @@ impl Fs {
             exec,
             turns,
             handles: Handles::default(),
+            held: Held::default(),
             draws: Arc::default(),
             control: Control::new(texts),
             freshness: Freshness::default(),
+            watching: None,
         }
     }
 
@@ -126,9 +152,40 @@ impl Fs {
         Fs { freshness, ..self }
     }
 
+    /// The same, telling of changes by itself: [`watch`](Fs::watch) and
+    /// [`take_outdated`](Fs::take_outdated) are then to be called.
+    #[must_use]
+    pub fn watched(mut self) -> Fs {
+        match Watching::new() {
+            Ok(watching) => {
+                self.tree.notices = Some(Arc::clone(&watching.notices));
+                self.watching = Some(watching);
+            }
+            Err(error) => {
+                log::warn!("the source can't be watched: {error}; names are asked for again");
+            }
+        }
+        self
+    }
+
+    /// What the kernel has to be told of, for one who does so; none if nothing is watched.
+    pub fn take_outdated(&self) -> Option<Receiver<Outdated>> {
+        self.watching.as_ref()?.notices.take_receiver()
+    }
+
     /// When the source is looked at again.
     pub fn freshness(&self) -> Freshness {
         self.freshness
+    }
+
+    /// Who answers opens.
+    pub fn mode(&self) -> Mode {
+        self.control.mode()
+    }
+
+    /// What is watched, if anything is.
+    fn watching(&self) -> Option<Watched> {
+        self.watching.as_ref().map(Watching::watched)
     }
 
     /// The executor that makes the samples.
@@ -143,24 +200,62 @@ impl Fs {
         name: &OsStr,
         reply: impl FnOnce(Result<Attr, FsError>) + Send + 'static,
     ) {
+        if let Place::Control(folder) = parent.place()
+            && self.control.is_slow(folder, name)
+        {
+            let (fs, name) = (Arc::clone(self), name.to_owned());
+            return self.turns.take(move || match fs.find(parent, &name) {
+                Ok((ino, _)) => fs.attr(ino, None, reply),
+                Err(error) => reply(Err(error)),
+            });
+        }
         match self.find(parent, name) {
-            Ok(ino) => self.attr(ino, None, reply),
+            Ok((ino, None)) => self.attr(ino, None, reply),
+            Ok((ino, Some(name))) => {
+                self.attr(ino, None, move |found| reply(found.map(|attr| Attr { name, ..attr })));
+            }
             Err(error) => reply(Err(error)),
         }
     }
 
-    fn find(&self, parent: Ino, name: &OsStr) -> Result<Ino, FsError> {
-        match parent.place() {
-            Place::Control(folder) => self.control.find(folder, name),
-            Place::Tree(View::Plain, base) if base == ino::ROOT && name == control::FOLDER => {
-                Ok(control::ROOT)
-            }
-            Place::Tree(view, base) => Ok(Ino::new(view, self.tree.find(base, name)?)),
+    /// Takes back that an inode was looked up so many times: whoever was told of it has forgotten
+    /// it.
+    pub fn forget(&self, ino: Ino, times: u64) {
+        if let Place::Control(what) = ino.place() {
+            self.control.forget(what, times);
         }
     }
 
-    /// What is known of an inode, or of one of its openings. Answers through `reply`, now or
-    /// later.
+    /// What is under a name, and how long it is, if that is known already.
+    fn find(&self, parent: Ino, name: &OsStr) -> Result<(Ino, Option<Lasts>), FsError> {
+        match parent.place() {
+            Place::Control(folder) => {
+                let found = self.control.find(folder, name, self)?;
+                // An epoch's name is that epoch's for ever; of its own folder it knows itself.
+                let epoch = matches!(found.place(), Place::Tree(..)).then_some(Lasts::Long);
+                Ok((found, epoch))
+            }
+            Place::Tree(View::Plain, base) if base == ino::ROOT && name == control::FOLDER => {
+                Ok((control::ROOT, None))
+            }
+            Place::Tree(view, base) => {
+                // Before it is looked at: what changes from then on is told.
+                let watched = self.is_watched(view, base);
+                let (number, lasts) = self.tree.find(base, name, watched)?;
+                Ok((Ino::new(view, number), Some(lasts)))
+            }
+        }
+    }
+
+    /// Whether changes in a folder are told from now on.
+    fn is_watched(&self, view: View, folder: u64) -> bool {
+        let Some(watching) = &self.watching else { return false };
+        watching.notices.seen(view);
+        watching.ensure(&self.tree, self.exec.source(), folder)
+    }
+
+    /// What is known of an inode. `fh` is the opening that asks, before it reads: that a sample has
+    /// no size is no news then, but an error. Answers through `reply`, now or later.
     pub fn attr(
         self: &Arc<Fs>,
         ino: Ino,
@@ -168,15 +263,7 @@ impl Fs {
         reply: impl FnOnce(Result<Attr, FsError>) + Send + 'static,
     ) {
         let base = match ino.place() {
-            Place::Control(what) => {
-                let open = fh.and_then(|fh| self.handles.text_len(fh));
-                // The manifest looks at every sample: that takes a turn as the making of one does.
-                if open.is_none() && self.control.is_slow(what) {
-                    let fs = Arc::clone(self);
-                    return self.turns.take(move || reply(fs.control.attr(ino, what, None, &fs)));
-                }
-                return reply(self.control.attr(ino, what, open, self));
-            }
+            Place::Control(what) => return reply(self.control.attr(ino, what, self)),
             Place::Tree(_, base) => base,
         };
         let node = match self.tree.node(base) {
@@ -187,7 +274,11 @@ impl Fs {
             Some(size) => reply(self.attr_of(ino, &node, size)),
             None => {
                 let fs = Arc::clone(self);
-                self.turns.take(move || reply(fs.attr_of(ino, &node, fs.made_size(&node))));
+                self.turns.take(move || {
+                    let size = fs.made_size(&node);
+                    let known = fh.is_none() || fs.quick_size(&node).is_some();
+                    reply(if known { fs.attr_of(ino, &node, size) } else { Err(FsError::NotMade) });
+                });
             }
         }
     }
@@ -195,7 +286,7 @@ impl Fs {
     /// The size, if it can be told without making a sample.
     fn quick_size(&self, node: &Node) -> Option<u64> {
         match &node.kind {
-            Kind::Folder => Some(0),
+            Kind::Folder { .. } => Some(0),
             Kind::Plain { stat } => Some(stat.size),
             Kind::Sample { size, stat, plan } => match size.get() {
                 Some(size) => Some(*size),
@@ -222,16 +313,20 @@ impl Fs {
     }
 
     fn attr_of(&self, ino: Ino, node: &Node, size: u64) -> Result<Attr, FsError> {
-        let (stat, lasting) = match &node.kind {
-            Kind::Folder => {
+        let (stat, lasts) = match &node.kind {
+            Kind::Folder { .. } => {
+                let Place::Tree(view, base) = ino.place() else { return Err(FsError::IsFolder) };
+                let watched = self.is_watched(view, base);
                 let stat = self.exec.source().stat(&self.tree.path(node))?;
                 if !stat.folder {
                     return Err(FsError::Stale);
                 }
-                (stat, false)
+                (stat, if watched { Lasts::Long } else { Lasts::Awhile })
             }
-            Kind::Plain { stat } => (*stat, true),
-            Kind::Sample { stat, size, .. } => (*stat, size.get().is_some()),
+            Kind::Plain { stat } => (*stat, Lasts::Long),
+            Kind::Sample { stat, size, .. } => {
+                (*stat, if size.get().is_some() { Lasts::Long } else { Lasts::No })
+            }
         };
         Ok(Attr {
             ino,
@@ -241,7 +336,8 @@ impl Fs {
             uid: stat.uid,
             gid: stat.gid,
             modified: stat.modified(),
-            lasting,
+            name: Lasts::Awhile,
+            lasts,
         })
     }
 
@@ -275,17 +371,8 @@ impl Fs {
     ) {
         let (view, base) = match ino.place() {
             Place::Control(what) => {
-                let fs = Arc::clone(self);
-                let open = move || {
-                    let text = Content::Text(fs.control.text(what, &fs)?);
-                    let serving = text.serving();
-                    Ok(Opened { fh: fs.handles.add(text), serving })
-                };
-                return if self.control.is_slow(what) {
-                    self.turns.take(move || reply(open()));
-                } else {
-                    reply(open());
-                };
+                let opened = |text| self.opened(Content::Text(text));
+                return reply(self.control.text(what).map(opened));
             }
             Place::Tree(view, base) => (view, base),
         };
@@ -294,14 +381,15 @@ impl Fs {
             Err(error) => return reply(Err(error)),
         };
         if self.quick_size(&node).is_some() {
-            return reply(self.opened(view, &node));
+            return reply(self.content(view, &node).map(|content| self.opened(content)));
         }
         // Its size is not known: either it can't be made, or that was a passing trouble.
         let fs = Arc::clone(self);
         self.turns.take(move || {
             fs.made_size(&node);
             let known = matches!(&node.kind, Kind::Sample { size, .. } if size.get().is_some());
-            reply(if known { fs.opened(view, &node) } else { Err(FsError::NotMade) });
+            let content = if known { fs.content(view, &node) } else { Err(FsError::NotMade) };
+            reply(content.map(|content| fs.opened(content)));
         });
     }
 
@@ -310,7 +398,7 @@ impl Fs {
     fn unchanged(&self, base: u64) -> Result<Arc<Node>, FsError> {
         let node = self.tree.node(base)?;
         let stat = match &node.kind {
-            Kind::Folder => return Err(FsError::IsFolder),
+            Kind::Folder { .. } => return Err(FsError::IsFolder),
             Kind::Plain { stat } | Kind::Sample { stat, .. } => stat,
         };
         if self.freshness.immutable {
@@ -320,10 +408,16 @@ impl Fs {
         if now == *stat { Ok(node) } else { Err(FsError::Stale) }
     }
 
-    fn opened(&self, view: View, node: &Arc<Node>) -> Result<Opened, FsError> {
+    fn opened(&self, content: Content) -> Opened {
+        let serving = content.serving();
+        Opened { fh: self.handles.add(content), serving }
+    }
+
+    /// What an opening of a file reads.
+    fn content(&self, view: View, node: &Node) -> Result<Content, FsError> {
         let path = self.tree.path(node);
-        let content = match &node.kind {
-            Kind::Folder => return Err(FsError::IsFolder),
+        Ok(match &node.kind {
+            Kind::Folder { .. } => return Err(FsError::IsFolder),
             Kind::Plain { stat } => Content::Plain(path, *stat),
             Kind::Sample { stat, plan, .. } => {
                 let fixed = self.exec.plans()[*plan].pipeline.is_deterministic();
@@ -334,9 +428,7 @@ impl Fs {
                 };
                 Content::Sample(Arc::new(Opening::new(path, *stat, *plan, epoch)))
             }
-        };
-        let serving = content.serving();
-        Ok(Opened { fh: self.handles.add(content), serving })
+        })
     }
 
     /// Ends an opening.

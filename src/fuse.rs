@@ -5,7 +5,7 @@
 
 mod mount;
 
-pub use mount::{DEVICE, Mount, MountOptions, clear_dead, detach};
+pub use mount::{DEVICE, Mount, MountOptions, Signals, clear_dead, detach};
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyOpen, ReplyXattr, Request,
 };
 
-use crate::fs::{Attr, Fh, Freshness, Fs, FsError, Ino, Opened, Serving, To};
+use crate::fs::{Attr, Fh, Freshness, Fs, FsError, Ino, Lasts, Mode, Opened, Serving, To};
 
 /// What stays true for as long as the inode is known needs no asking again.
 const LASTING: Duration = Duration::from_secs(24 * 3600);
@@ -42,7 +42,12 @@ const WANTED: [InitFlags; 4] = [
 /// The kernel's requests, answered by a tree of served files.
 struct Kernel {
     fs: Arc<Fs>,
+    /// Whether the kernel is to answer opens by itself. What it then reads has no handle.
+    unopened: bool,
 }
+
+/// The handle of what was never opened here: openings are numbered from 1.
+const UNOPENED: FileHandle = FileHandle(0);
 
 impl Filesystem for Kernel {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
@@ -50,6 +55,11 @@ impl Filesystem for Kernel {
             if config.add_capabilities(flag).is_err() {
                 log::debug!("this kernel doesn't offer {flag:?}");
             }
+        }
+        self.unopened = self.fs.mode() == Mode::Cached;
+        if self.unopened && config.add_capabilities(InitFlags::FUSE_NO_OPEN_SUPPORT).is_err() {
+            log::warn!("this kernel can't answer opens by itself: each of them is a message");
+            self.unopened = false;
         }
         Ok(())
     }
@@ -59,8 +69,8 @@ impl Filesystem for Kernel {
             let fresh = self.fs.freshness();
             self.fs.lookup(Ino(parent.0), name, move |found| match found {
                 Ok(attr) => reply.entry_with_ttls(
-                    &attr_ttl(&attr, fresh),
-                    &names_ttl(fresh),
+                    &ttl(attr.lasts, fresh),
+                    &ttl(attr.name, fresh),
                     &file_attr(&attr),
                     Generation(0),
                 ),
@@ -69,17 +79,25 @@ impl Filesystem for Kernel {
         });
     }
 
+    fn forget(&self, _req: &Request, ino: INodeNo, times: u64) {
+        guarded(|| self.fs.forget(Ino(ino.0), times));
+    }
+
     fn getattr(&self, _req: &Request, ino: INodeNo, fh: Option<FileHandle>, reply: ReplyAttr) {
         guarded(|| {
             let fresh = self.fs.freshness();
             self.fs.attr(Ino(ino.0), fh.map(|fh| Fh(fh.0)), move |found| match found {
-                Ok(attr) => reply.attr(&attr_ttl(&attr, fresh), &file_attr(&attr)),
+                Ok(attr) => reply.attr(&ttl(attr.lasts, fresh), &file_attr(&attr)),
                 Err(error) => reply.error(errno(&error)),
             });
         });
     }
 
+    /// Refused as unknown where the kernel is to answer opens: it then never asks again.
     fn open(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        if self.unopened {
+            return reply.error(Errno::ENOSYS);
+        }
         guarded(|| {
             self.fs.open(Ino(ino.0), move |opened| match opened {
                 Ok(Opened { fh, serving }) => reply.opened(FileHandle(fh.0), flags_of(serving)),
@@ -91,7 +109,7 @@ impl Filesystem for Kernel {
     fn read(
         &self,
         _req: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         fh: FileHandle,
         offset: u64,
         size: u32,
@@ -102,11 +120,13 @@ impl Filesystem for Kernel {
         // The kernel names a reader with what goes straight to one, and nobody with what it reads
         // into pages: for a mapping, or to copy between files by itself.
         let to = if lock_owner.is_some() { To::Reader } else { To::Pages };
-        guarded(|| {
-            self.fs.read(Fh(fh.0), offset, size as usize, to, move |bytes| match bytes {
-                Ok(bytes) => reply.data(bytes),
-                Err(error) => reply.error(errno(&error)),
-            });
+        let answer = move |bytes: Result<&[u8], FsError>| match bytes {
+            Ok(bytes) => reply.data(bytes),
+            Err(error) => reply.error(errno(&error)),
+        };
+        guarded(|| match fh {
+            UNOPENED => self.fs.read_unopened(Ino(ino.0), offset, size as usize, answer),
+            fh => self.fs.read(Fh(fh.0), offset, size as usize, to, answer),
         });
     }
 
@@ -225,17 +245,12 @@ fn errno(error: &FsError) -> Errno {
     Errno::from_i32(error.errno())
 }
 
-/// How long the kernel may take a name for what it was. A changed file is noticed at its next open
-/// all the same; this is what a bare `stat` or listing may lag behind.
-fn names_ttl(fresh: Freshness) -> Duration {
-    if fresh.immutable { LASTING } else { fresh.revalidate }
-}
-
-fn attr_ttl(attr: &Attr, fresh: Freshness) -> Duration {
-    match attr {
-        Attr { lasting: true, .. } => LASTING,
-        Attr { folder: true, .. } => names_ttl(fresh),
-        _ => Duration::ZERO,
+/// How long the kernel may take what it was told for true.
+fn ttl(lasts: Lasts, fresh: Freshness) -> Duration {
+    match lasts {
+        Lasts::No => Duration::ZERO,
+        Lasts::Awhile if !fresh.immutable => fresh.revalidate,
+        Lasts::Awhile | Lasts::Long => LASTING,
     }
 }
 

@@ -3,8 +3,10 @@
 //! A source knows nothing of pipelines, caches or served names.
 
 mod dir;
+mod watch;
 
 pub use dir::DirSource;
+pub use watch::{Change, Watch, Watcher};
 
 use std::ffi::OsString;
 use std::io;
@@ -40,6 +42,25 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// As the file system's.
     fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Has a folder watched, links not followed. Changes from now on are told.
+    ///
+    /// # Errors
+    /// As the file system's; `Unsupported` if changes of it might go untold; `QuotaExceeded` if no
+    /// more can be watched.
+    fn watch(&self, folder: &Path, watcher: &Watcher) -> io::Result<Watch> {
+        let _ = (folder, watcher);
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this source can't be watched"))
+    }
+
+    /// As [`stat`](Source::stat), and whether a watch of its folder tells of every change to it: not
+    /// so if it is a link, or a file that has other names.
+    ///
+    /// # Errors
+    /// As `stat`'s.
+    fn stat_watched(&self, path: &Path) -> io::Result<(Stat, bool)> {
+        Ok((self.stat(path)?, false))
+    }
 
     /// Asks the kernel to forget the file's pages, so that the next read is from the disk. For
     /// measuring only.

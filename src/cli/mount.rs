@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::ConfigArgs;
 use super::say::{self, Done, Failure, talk};
@@ -16,7 +16,7 @@ use super::setup::{Setup, cores, some_threads};
 use super::watchdog;
 use crate::config::resolved;
 use crate::exec::Turns;
-use crate::fs::{Fs, Texts};
+use crate::fs::{Fs, Mode, ServeBy, Serves, Texts, WatchBy};
 use crate::fuse::{self, MountOptions};
 
 const EXAMPLES: &str = "\
@@ -54,6 +54,11 @@ pub(super) struct Mount {
     #[arg(long, value_name = "N", value_parser = some_threads)]
     threads: Option<std::num::NonZeroUsize>,
 
+    /// Who answers opens: the kernel, from pages that it keeps (`cached`, not with random steps), or
+    /// the mount (`direct`) [default: the config's `mount.serve`]
+    #[arg(long, value_name = "MODE")]
+    serve: Option<Serve>,
+
     /// Where a mount in the background writes its warnings [default: logs/ in the cache folder]
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -63,28 +68,52 @@ pub(super) struct Mount {
     announce: bool,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Serve {
+    Auto,
+    Cached,
+    Direct,
+}
+
+impl From<Serve> for ServeBy {
+    fn from(serve: Serve) -> ServeBy {
+        match serve {
+            Serve::Auto => ServeBy::Auto,
+            Serve::Cached => ServeBy::Cached,
+            Serve::Direct => ServeBy::Direct,
+        }
+    }
+}
+
 impl Mount {
     pub(super) fn run(self, verbose: bool) -> Done {
         if self.announce {
             close_inherited();
         }
-        let setup = Setup::new(&self.config)?;
+        let mut setup = Setup::new(&self.config)?;
+        if let Some(serve) = self.serve {
+            setup.config.serve = serve.into();
+        }
+        let serving = serving(&setup)?;
         let mountpoint = prepare(&self.mountpoint, &setup)?;
         if self.foreground || self.announce {
-            self.serve(&setup, &mountpoint)
+            self.serve(&setup, serving, &mountpoint)
         } else {
             setup.mention_missing_strategy(&self.config.config);
             self.send_to_background(&setup, &mountpoint, verbose)
         }
     }
 
-    fn serve(&self, setup: &Setup, mountpoint: &Path) -> Done {
+    fn serve(&self, setup: &Setup, serving: Serves, mountpoint: &Path) -> Done {
         if self.announce {
             // A process that was just started leads no group, the only reason to be refused.
             let _ = nix::unistd::setsid();
         } else {
             setup.mention_missing_strategy(&self.config.config);
         }
+        // Before the cache is opened, which starts a thread.
+        let signals = fuse::Signals::keep()
+            .map_err(|error| Failure::new(format_args!("cannot keep signals: {error}")))?;
         let threads = self.threads.map_or_else(cores, usize::from);
         let root = nix::unistd::geteuid().is_root();
         let options = MountOptions {
@@ -93,17 +122,21 @@ impl Mount {
             threads: threads + 1,
             name: setup.source.to_string_lossy().into_owned(),
         };
-        let texts = Texts { pipeline: resolved(&setup.config), serving: serving(setup) };
+        let watched = serving.mode == Mode::Cached
+            && setup.config.watch == WatchBy::Auto
+            && !setup.config.freshness.immutable;
+        let texts = Texts { pipeline: resolved(&setup.config), serving };
         let exec = Arc::new(setup.serving_executor()?);
         let turns = Arc::new(Turns::new(threads));
-        let fs = Arc::new(
-            Fs::new(exec, turns, setup.config.naming, texts).with_freshness(setup.config.freshness),
-        );
+        let fs =
+            Fs::new(exec, turns, setup.config.naming, texts).with_freshness(setup.config.freshness);
+        let fs = Arc::new(if watched { fs.watched() } else { fs });
         // Of several that are started at once, the first mounts and the others are told.
         let turn = turn_to_mount(mountpoint);
         refuse_mounted(mountpoint)?;
         let watchdog = watchdog::watch(mountpoint)?;
-        let mount = fuse::Mount::new(fs, mountpoint, &options).map_err(refused(mountpoint))?;
+        let mount =
+            fuse::Mount::new(fs, mountpoint, &options, signals).map_err(refused(mountpoint))?;
         drop(turn);
         if self.announce {
             say::data("ready\n")?;
@@ -141,6 +174,9 @@ impl Mount {
         command.arg("--source").arg(&setup.source).arg("--cache").arg(&setup.cache);
         if let Some(threads) = self.threads {
             command.arg("--threads").arg(threads.to_string());
+        }
+        if let Some(serve) = self.serve.and_then(|serve| serve.to_possible_value()) {
+            command.arg("--serve").arg(serve.get_name());
         }
         for (flag, given) in [("--allow-other", self.allow_other), ("--verbose", verbose)] {
             if given {
@@ -283,21 +319,13 @@ fn refused(mountpoint: &Path) -> impl FnOnce(std::io::Error) -> Failure {
     }
 }
 
-/// How the mount serves, for `stats`.
-fn serving(setup: &Setup) -> String {
-    let lines: Vec<String> = (1..)
-        .zip(&setup.config.plans)
-        .map(|(number, plan)| {
-            if plan.pipeline.is_deterministic() {
-                format!("pipeline {number} through the page cache: every opening reads the same")
-            } else {
-                format!(
-                    "pipeline {number} directly: a random step gives each opening its own bytes"
-                )
-            }
-        })
-        .collect();
-    lines.join("\n")
+/// Who is to answer opens.
+fn serving(setup: &Setup) -> Result<Serves, Failure> {
+    let config = &setup.config;
+    Serves::new(config.serve, &config.plans, config.freshness).map_err(|why| {
+        Failure::usage(format_args!("the mount can't be served `cached`: {why}"))
+            .hint("`auto` takes the mode that is right; files of `.parbake/epoch/<n>/` are kept all the same")
+    })
 }
 
 /// One a mountpoint, in the cache folder.

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::cache::Policy;
 use crate::exec::IdentifiedBy;
-use crate::fs::Naming;
+use crate::fs::{Naming, ServeBy, WatchBy};
 use crate::output::Output;
 use crate::step::image::Compat;
 
@@ -105,6 +105,46 @@ pub(super) struct RawMount {
     #[serde(default)]
     pub(super) naming: RawNaming,
     pub(super) revalidate: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) serve: RawServe,
+    #[serde(default)]
+    pub(super) watch: RawWatch,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawWatch {
+    #[default]
+    Auto,
+    Poll,
+}
+
+impl From<RawWatch> for WatchBy {
+    fn from(raw: RawWatch) -> WatchBy {
+        match raw {
+            RawWatch::Auto => WatchBy::Auto,
+            RawWatch::Poll => WatchBy::Poll,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawServe {
+    #[default]
+    Auto,
+    Cached,
+    Direct,
+}
+
+impl From<RawServe> for ServeBy {
+    fn from(raw: RawServe) -> ServeBy {
+        match raw {
+            RawServe::Auto => ServeBy::Auto,
+            RawServe::Cached => ServeBy::Cached,
+            RawServe::Direct => ServeBy::Direct,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]

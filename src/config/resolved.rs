@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::{CacheConfig, Config};
 use crate::cache::Policy;
 use crate::exec::{IdentifiedBy, Plan};
-use crate::fs::Naming;
+use crate::fs::{Naming, ServeBy, WatchBy};
 
 /// The text of a config.
 pub fn resolved(config: &Config) -> String {
@@ -46,9 +46,19 @@ pub fn resolved(config: &Config) -> String {
         Naming::Append => "append",
     };
     let revalidate = config.freshness.revalidate.as_millis();
+    let watch = match config.watch {
+        WatchBy::Auto => "auto",
+        WatchBy::Poll => "poll",
+    };
+    let serve = match config.serve {
+        ServeBy::Auto => "auto",
+        ServeBy::Cached => "cached",
+        ServeBy::Direct => "direct",
+    };
     let _ = writeln!(
         out,
-        "\n[mount]\nnaming = \"{naming}\"\nrevalidate = \"{revalidate}ms\"\n\n[random]\nseed = {}",
+        "\n[mount]\nnaming = \"{naming}\"\nrevalidate = \"{revalidate}ms\"\nserve = \"{serve}\"\n\
+         watch = \"{watch}\"\n\n[random]\nseed = {}",
         config.seed
     );
     out

@@ -2,18 +2,18 @@
 //! for a class.
 
 mod manifest;
+mod snapshots;
 mod stats;
 
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
-
-use parking_lot::Mutex;
+use std::time::{Instant, SystemTime};
 
 use super::error::FsError;
 use super::ino::{Ino, ROOT as TREE_ROOT, View};
-use super::{Attr, Fs, Listed};
+use super::serves::{Mode, Serves};
+use super::{Attr, Fs, Lasts, Listed};
+use snapshots::Snapshots;
 
 /// Its name.
 pub(super) const FOLDER: &str = ".parbake";
@@ -35,45 +35,42 @@ const FILES: &[(&str, Render)] = &[
     ("errors.jsonl", manifest::errors),
 ];
 
-/// The one that looks at every sample of the source.
-const MANIFEST_AT: u64 = FIRST_FILE_AT + 4;
-
 type Render = fn(&Fs) -> String;
-
-/// A `stat` and the `open` after it are to tell the same: a text that is younger than this is not
-/// made again. (What is open keeps its own text.)
-const FRESH: Duration = Duration::from_secs(1);
 
 /// The texts that are made where the mount is set up.
 #[derive(Clone, Debug, Default)]
 pub struct Texts {
     /// The config as resolved, every default filled in.
     pub pipeline: String,
-    /// How it is served, and why not in another way: lines for `stats`.
-    pub serving: String,
+    /// How it is served, and why not in another way.
+    pub serving: Serves,
 }
-
-/// What a file said, and when that was made.
-type Text = (Instant, Arc<[u8]>);
 
 pub(super) struct Control {
     texts: Texts,
-    made: Mutex<HashMap<u64, Text>>,
+    snapshots: Snapshots,
     started: Instant,
 }
 
 impl Control {
     pub(super) fn new(texts: Texts) -> Control {
-        Control { texts, made: Mutex::default(), started: Instant::now() }
+        Control { texts, snapshots: Snapshots::default(), started: Instant::now() }
     }
 
-    pub(super) fn find(&self, folder: u64, name: &OsStr) -> Result<Ino, FsError> {
+    pub(super) fn mode(&self) -> Mode {
+        self.texts.serving.mode
+    }
+
+    /// What is under a name. A text gets a snapshot of what it says now, which is known until as
+    /// many are [forgotten](Control::forget) as were found.
+    pub(super) fn find(&self, folder: u64, name: &OsStr, fs: &Fs) -> Result<Ino, FsError> {
         let name = name.to_str().ok_or(FsError::NoSuchName)?;
         match folder {
             FOLDER_AT if name == "epoch" => Ok(Ino::control(EPOCHS_AT)),
             FOLDER_AT => {
                 let at = FILES.iter().position(|(file, _)| *file == name);
-                at.map(|at| Ino::control(FIRST_FILE_AT + at as u64)).ok_or(FsError::NoSuchName)
+                let at = at.ok_or(FsError::NoSuchName)?;
+                Ok(Ino::control(self.snapshots.find(at, || FILES[at].1(fs))))
             }
             EPOCHS_AT => {
                 let epoch: u64 = name.parse().map_err(|_| FsError::NoSuchName)?;
@@ -87,25 +84,15 @@ impl Control {
         }
     }
 
-    pub(super) fn is_slow(&self, what: u64) -> bool {
-        what == MANIFEST_AT
+    /// Whether this name takes long to find: the manifest looks at every sample of the source.
+    pub(super) fn is_slow(&self, folder: u64, name: &OsStr) -> bool {
+        folder == FOLDER_AT && name == "manifest.jsonl"
     }
 
-    /// `open` is the size of the opening that is asked about, if one is.
-    pub(super) fn attr(
-        &self,
-        ino: Ino,
-        what: u64,
-        open: Option<usize>,
-        fs: &Fs,
-    ) -> Result<Attr, FsError> {
+    pub(super) fn attr(&self, ino: Ino, what: u64, fs: &Fs) -> Result<Attr, FsError> {
         let root = fs.exec.source().stat(std::path::Path::new(""))?;
         let folder = what < FIRST_FILE_AT;
-        let size = match open {
-            Some(size) => size,
-            None if folder => 0,
-            None => self.text(what, fs)?.len(),
-        };
+        let size = if folder { 0 } else { self.text(what)?.len() };
         Ok(Attr {
             ino,
             folder,
@@ -114,7 +101,9 @@ impl Control {
             uid: root.uid,
             gid: root.gid,
             modified: SystemTime::UNIX_EPOCH,
-            lasting: false,
+            // A text's name is another snapshot's before long; a snapshot stays what it is.
+            name: if folder { Lasts::Long } else { Lasts::No },
+            lasts: if folder { Lasts::Awhile } else { Lasts::Long },
         })
     }
 
@@ -135,17 +124,16 @@ impl Control {
         }))
     }
 
-    /// What a file says now.
-    pub(super) fn text(&self, what: u64, fs: &Fs) -> Result<Arc<[u8]>, FsError> {
-        let at = what.checked_sub(FIRST_FILE_AT).ok_or(FsError::IsFolder)?;
-        let (_, render) = FILES.get(at as usize).ok_or(FsError::NoSuchName)?;
-        if let Some((when, text)) = self.made.lock().get(&what)
-            && when.elapsed() < FRESH
-        {
-            return Ok(Arc::clone(text));
+    /// What a snapshot says.
+    pub(super) fn text(&self, what: u64) -> Result<Arc<[u8]>, FsError> {
+        if what < FIRST_FILE_AT {
+            return Err(FsError::IsFolder);
         }
-        let text: Arc<[u8]> = render(fs).into_bytes().into();
-        self.made.lock().insert(what, (Instant::now(), Arc::clone(&text)));
-        Ok(text)
+        self.snapshots.text(what).ok_or(FsError::Stale)
+    }
+
+    /// Takes back that a snapshot was found so many times.
+    pub(super) fn forget(&self, what: u64, times: u64) {
+        self.snapshots.forget(what, times);
     }
 }

@@ -32,7 +32,7 @@ pub(super) enum Content {
     Sample(Arc<Opening>),
     /// A file of the source, as long as it is what it was when opened.
     Plain(PathBuf, Stat),
-    /// A file of `.parbake/`, as it was when opened.
+    /// A file of `.parbake/`, as it was when looked up.
     Text(Arc<[u8]>),
 }
 
@@ -41,8 +41,7 @@ impl Content {
     pub(super) fn serving(&self) -> Serving {
         match self {
             Content::Sample(opening) => opening.serving(),
-            Content::Plain(..) => Serving::Shared,
-            Content::Text(_) => Serving::Direct,
+            Content::Plain(..) | Content::Text(_) => Serving::Shared,
         }
     }
 }
@@ -144,6 +143,15 @@ impl Opening {
         }
     }
 
+    /// How many bytes of memory it holds, and whether its file can't be made.
+    pub(super) fn holds(&self) -> (usize, bool) {
+        match &self.state.lock().file {
+            Making::Done(file) => (file.len(), false),
+            Making::Failed(_) => (0, true),
+            Making::NotYet | Making::Now(_) => (0, false),
+        }
+    }
+
     /// Ends the opening: its draw goes back if the last byte was never read. While its file is
     /// being made that isn't known yet, and who makes it calls this again.
     pub(super) fn end(&self, draws: &Draws) {
@@ -188,14 +196,6 @@ impl Handles {
 
     pub(super) fn remove(&self, fh: Fh) -> Option<Content> {
         self.open.lock().remove(&fh)
-    }
-
-    /// The size of an open text.
-    pub(super) fn text_len(&self, fh: Fh) -> Option<usize> {
-        match self.open.lock().get(&fh) {
-            Some(Content::Text(text)) => Some(text.len()),
-            _ => None,
-        }
     }
 
     pub(super) fn len(&self) -> usize {

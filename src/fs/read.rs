@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::Fs;
 use super::error::FsError;
 use super::handle::{Content, Failure, Fh, Making, Opening, Serving, Waiter};
+use super::ino::{Ino, Place};
 use crate::exec::{Job, MakeError};
 use crate::sample::Buffer;
 use crate::source::Stat;
@@ -42,6 +43,41 @@ impl Fs {
         if to == To::Pages && content.serving() == Serving::Direct {
             return reply(Err(FsError::NotForPages));
         }
+        self.read_content(content, offset, len, reply);
+    }
+
+    /// The same of an inode, where the kernel answers opens and nothing tells readers apart. Random
+    /// samples, whose openings differ, can't be read so.
+    pub fn read_unopened(
+        self: &Arc<Fs>,
+        ino: Ino,
+        offset: u64,
+        len: usize,
+        reply: impl FnOnce(Result<&[u8], FsError>) + Send + 'static,
+    ) {
+        let content = match ino.place() {
+            Place::Control(what) => self.control.text(what).map(Content::Text),
+            Place::Tree(view, base) => self
+                .tree
+                .node(base)
+                .and_then(|node| self.held.get(ino).map_or_else(|| self.content(view, &node), Ok)),
+        };
+        match content {
+            Ok(content) if content.serving() == Serving::Direct => {
+                reply(Err(FsError::NoSuchOpening));
+            }
+            Ok(content) => self.read_content(self.held.hold(ino, content), offset, len, reply),
+            Err(error) => reply(Err(error)),
+        }
+    }
+
+    fn read_content(
+        self: &Arc<Fs>,
+        content: Content,
+        offset: u64,
+        len: usize,
+        reply: impl FnOnce(Result<&[u8], FsError>) + Send + 'static,
+    ) {
         match content {
             Content::Text(text) => reply(Ok(&text[within(text.len(), offset, len)])),
             Content::Plain(path, stat) => {

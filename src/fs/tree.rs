@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,8 @@ use xxhash_rust::xxh3::Xxh3;
 use super::error::FsError;
 use super::ino::{FILE_MASK, Ino, ROOT, View};
 use super::names::{Naming, served_names};
-use super::{Listed, control};
+use super::notices::Notices;
+use super::{Lasts, Listed, control};
 use crate::exec::Executor;
 use crate::source::Stat;
 
@@ -25,7 +26,7 @@ use crate::source::Stat;
 #[derive(Debug)]
 pub(super) struct Node {
     /// The folder that it is in; the root is in itself.
-    parent: u64,
+    pub(super) parent: u64,
     /// The source's name.
     name: OsString,
     pub(super) kind: Kind,
@@ -33,17 +34,26 @@ pub(super) struct Node {
 
 #[derive(Debug)]
 pub(super) enum Kind {
-    Folder,
+    Folder {
+        /// Whether its name is another folder's now, or nobody's.
+        gone: AtomicBool,
+    },
     /// A file that no plan is for.
-    Plain {
-        stat: Stat,
-    },
+    Plain { stat: Stat },
     /// A sample, and its served size as soon as it is known.
-    Sample {
-        stat: Stat,
-        plan: usize,
-        size: OnceLock<u64>,
-    },
+    Sample { stat: Stat, plan: usize, size: OnceLock<u64> },
+}
+
+impl Kind {
+    const fn folder() -> Kind {
+        Kind::Folder { gone: AtomicBool::new(false) }
+    }
+}
+
+impl Node {
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(&self.kind, Kind::Folder { gone } if gone.load(Relaxed))
+    }
 }
 
 pub(super) struct Tree {
@@ -59,6 +69,8 @@ pub(super) struct Tree {
     versions: AtomicU64,
     /// Whether a folder that was once listed is never looked at again.
     pub(super) immutable: bool,
+    /// Who is told of names that a new listing doesn't have any more.
+    pub(super) notices: Option<Arc<Notices>>,
 }
 
 /// How many of them are kept.
@@ -78,6 +90,15 @@ struct Folder {
     entries: Vec<Served>,
 }
 
+impl Folder {
+    /// Whether it has the same under the same name.
+    fn has(&self, entry: &Served) -> bool {
+        let at = self.entries.binary_search_by(|other| other.name.cmp(&entry.name));
+        at.is_ok_and(|at| self.entries[at] == *entry)
+    }
+}
+
+#[derive(PartialEq, Eq)]
 struct Served {
     name: OsString,
     /// The source's name, where it is another.
@@ -104,7 +125,7 @@ const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
 
 impl Tree {
     pub(super) fn new(exec: Arc<Executor>, naming: Naming) -> Tree {
-        let root = Node { parent: ROOT, name: OsString::new(), kind: Kind::Folder };
+        let root = Node { parent: ROOT, name: OsString::new(), kind: Kind::folder() };
         Tree {
             exec,
             naming,
@@ -114,6 +135,7 @@ impl Tree {
             superseded: Mutex::default(),
             versions: AtomicU64::new(1),
             immutable: false,
+            notices: None,
         }
     }
 
@@ -134,22 +156,93 @@ impl Tree {
         parts.iter().rev().collect()
     }
 
-    /// What is under a served name in a folder now.
-    pub(super) fn find(&self, parent: u64, name: &OsStr) -> Result<u64, FsError> {
+    /// What is under a served name in a folder now, and how long it is if the folder is watched.
+    pub(super) fn find(
+        &self,
+        parent: u64,
+        name: &OsStr,
+        watched: bool,
+    ) -> Result<(u64, Lasts), FsError> {
         let folder = self.folder(parent)?;
         let at = folder.entries.binary_search_by(|entry| entry.name.as_os_str().cmp(name));
         let entry = &folder.entries[at.map_err(|_| FsError::NoSuchName)?];
-        let kind = if entry.folder {
-            Kind::Folder
+        let stat = || -> Result<_, FsError> {
+            let path = self.path(&*self.node(parent)?).join(entry.source());
+            let source = self.exec.source();
+            Ok(if watched { source.stat_watched(&path)? } else { (source.stat(&path)?, false) })
+        };
+        let (kind, told) = if entry.folder {
+            (Kind::folder(), watched && stat()?.1)
         } else {
-            let above = self.node(parent)?;
-            let stat = self.exec.source().stat(&self.path(&above).join(entry.source()))?;
-            match entry.plan {
+            let (stat, told) = stat()?;
+            let kind = match entry.plan {
                 Some(plan) => Kind::Sample { stat, plan, size: OnceLock::new() },
                 None => Kind::Plain { stat },
-            }
+            };
+            (kind, told)
         };
-        Ok(self.number(parent, entry.source(), kind))
+        // A change right after an unsettled listing would not show in the next one.
+        let lasts = if told && folder.settled { Lasts::Long } else { Lasts::Awhile };
+        Ok((self.number(parent, entry.source(), kind), lasts))
+    }
+
+    /// The inode of a folder by the source's name, if it has one.
+    pub(super) fn known_folder(&self, parent: u64, name: &OsStr) -> Option<u64> {
+        let moved = self.moved.lock().get(&(parent, name.to_owned())).copied();
+        let number = moved.unwrap_or_else(|| candidate(parent, name, 0));
+        let node = self.node(number).ok()?;
+        let same = node.parent == parent && node.name == name;
+        (same && matches!(node.kind, Kind::Folder { .. }) && number != ROOT).then_some(number)
+    }
+
+    /// From now on the name of this folder is another inode's.
+    pub(super) fn abandon(&self, folder: u64) {
+        if let Ok(node) = self.node(folder)
+            && let Kind::Folder { gone } = &node.kind
+        {
+            gone.store(true, Relaxed);
+        }
+    }
+
+    /// Whether a folder, or one that it is in, was abandoned.
+    pub(super) fn is_gone(&self, folder: u64) -> bool {
+        let mut at = folder;
+        while let Ok(node) = self.node(at) {
+            if node.is_gone() {
+                return true;
+            }
+            if at == ROOT {
+                return false;
+            }
+            at = node.parent;
+        }
+        true
+    }
+
+    /// Tells of a folder whose attributes have changed, and of what is under these of the source's
+    /// names; if names came or went, also of what is served under another name for it.
+    pub(super) fn outdated(
+        &self,
+        folder: u64,
+        listed: bool,
+        names: &dyn Fn(&OsStr) -> bool,
+        notices: &Notices,
+    ) {
+        let before = self.folders.lock().get(&folder).cloned();
+        if listed
+            && before.is_some()
+            && let Ok(node) = self.node(folder)
+            && let Err(error) = self.listed(folder, &node, None)
+        {
+            log::debug!("a folder of the source is gone: {error}");
+        }
+        let after = self.folders.lock().get(&folder).cloned();
+        for entry in before.iter().chain(&after).flat_map(|listing| &listing.entries) {
+            if names(entry.source()) {
+                notices.name(folder, &entry.name);
+            }
+        }
+        notices.folder(folder);
     }
 
     /// What is in a folder, from a place in a listing on: see [`Fs::list`](super::Fs::list).
@@ -215,7 +308,7 @@ impl Tree {
 
     fn folder(&self, file: u64) -> Result<Arc<Folder>, FsError> {
         let node = self.node(file)?;
-        if !matches!(node.kind, Kind::Folder) {
+        if !matches!(node.kind, Kind::Folder { .. }) {
             return Err(FsError::NotFolder);
         }
         let known = self.folders.lock().get(&file).cloned();
@@ -224,7 +317,17 @@ impl Tree {
         {
             return Ok(Arc::clone(known));
         }
-        let path = self.path(&node);
+        self.listed(file, &node, known)
+    }
+
+    /// A listing that is true now: this one if it still is.
+    fn listed(
+        &self,
+        file: u64,
+        node: &Node,
+        known: Option<Arc<Folder>>,
+    ) -> Result<Arc<Folder>, FsError> {
+        let path = self.path(node);
         let stat = self.exec.source().stat(&path)?;
         let stamp = (stat.modified_ns, stat.changed_ns);
         let seen = known.filter(|folder| folder.stamp == stamp);
@@ -240,7 +343,14 @@ impl Tree {
         let version = self.versions.fetch_add(1, Relaxed);
         let folder = Arc::new(Folder { version, stamp, read, settled, entries });
         let mut folders = self.folders.lock();
+        if let Some(newer) = folders.get(&file).filter(|other| other.read > folder.read) {
+            return Ok(Arc::clone(newer));
+        }
         if let Some(before) = folders.insert(file, Arc::clone(&folder)) {
+            if let Some(notices) = &self.notices {
+                let left = before.entries.iter().filter(|entry| !folder.has(entry));
+                left.for_each(|entry| notices.name(file, &entry.name));
+            }
             let mut superseded = self.superseded.lock();
             superseded.truncate(MOST_SUPERSEDED - 1);
             superseded.push_front(before);
@@ -313,7 +423,9 @@ pub fn shown(exec: &Executor, naming: Naming, folder: &Path) -> std::io::Result<
 
 fn same_content(a: &Kind, b: &Kind) -> bool {
     match (a, b) {
-        (Kind::Folder, Kind::Folder) => true,
+        (Kind::Folder { gone: a }, Kind::Folder { gone: b }) => {
+            !a.load(Relaxed) && !b.load(Relaxed)
+        }
         (Kind::Plain { stat: a }, Kind::Plain { stat: b }) => a == b,
         (Kind::Sample { stat: a, plan: m, .. }, Kind::Sample { stat: b, plan: n, .. }) => {
             a == b && m == n

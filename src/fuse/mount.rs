@@ -3,17 +3,18 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use fuser::{Config, MountOption, Session, SessionACL};
+use fuser::{Config, INodeNo, MountOption, Notifier, Session, SessionACL};
 use nix::errno::Errno;
 use nix::mount::{MntFlags, umount2};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::statvfs::statvfs;
 
 use super::Kernel;
-use crate::fs::Fs;
+use crate::fs::{Fs, Outdated};
 
 /// How long files that are open at the unmount are still served.
 const LINGER: Duration = Duration::from_secs(30);
@@ -39,26 +40,44 @@ fn device(name: &str) -> String {
     format!("{DEVICE}{}", name.replace([',', '\\'], "?"))
 }
 
-/// A mounted tree, answering once [`serve`](Mount::serve) runs.
-pub struct Mount {
-    session: Session<Kernel>,
-    mountpoint: PathBuf,
-    signals: SigSet,
-}
+/// SIGINT, SIGTERM and SIGHUP, kept for a mount.
+pub struct Signals(SigSet);
 
-impl Mount {
-    /// Mounts. SIGINT, SIGTERM and SIGHUP are from here on the mount's: call this before other
-    /// threads are started, so that none of them gets one.
+impl Signals {
+    /// Keeps them, as long as the process lives: to be called before any other thread is started,
+    /// so that none of them gets one.
     ///
     /// # Errors
-    /// If the kernel refuses.
-    pub fn new(fs: Arc<Fs>, mountpoint: &Path, options: &MountOptions) -> io::Result<Mount> {
+    /// The system's.
+    pub fn keep() -> io::Result<Signals> {
         let mut signals = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
             signals.add(signal);
         }
         signals.thread_block()?;
+        Ok(Signals(signals))
+    }
+}
 
+/// A mounted tree, answering once [`serve`](Mount::serve) runs.
+pub struct Mount {
+    session: Session<Kernel>,
+    fs: Arc<Fs>,
+    mountpoint: PathBuf,
+    signals: Signals,
+}
+
+impl Mount {
+    /// Mounts.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn new(
+        fs: Arc<Fs>,
+        mountpoint: &Path,
+        options: &MountOptions,
+        signals: Signals,
+    ) -> io::Result<Mount> {
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::RO,
@@ -72,8 +91,9 @@ impl Mount {
         config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
         config.n_threads = Some(options.threads);
         config.clone_fd = true;
-        let session = Session::new(Kernel { fs }, mountpoint, &config)?;
-        Ok(Mount { session, mountpoint: mountpoint.to_owned(), signals })
+        let kernel = Kernel { fs: Arc::clone(&fs), unopened: false };
+        let session = Session::new(kernel, mountpoint, &config)?;
+        Ok(Mount { session, fs, mountpoint: mountpoint.to_owned(), signals })
     }
 
     /// Serves until the tree is unmounted, by a signal or by someone else. Files that are open
@@ -82,9 +102,15 @@ impl Mount {
     /// # Errors
     /// If the connection to the kernel breaks.
     pub fn serve(self) -> io::Result<()> {
-        let Mount { session, mountpoint, signals } = self;
+        let Mount { session, fs, mountpoint, signals } = self;
+        if let Some(outdated) = fs.take_outdated() {
+            let notifier = session.notifier();
+            let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+            thread("notify").spawn(move || notify(outdated, &notifier))?;
+            thread("watch").spawn(move || fs.watch())?;
+        }
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            if signals.wait().is_err() {
+            if signals.0.wait().is_err() {
                 return;
             }
             if let Err(error) = detach(&mountpoint) {
@@ -96,11 +122,26 @@ impl Mount {
                 std::process::exit(0);
             });
             // A second signal is meant.
-            if signals.wait().is_ok() {
+            if signals.0.wait().is_ok() {
                 std::process::exit(0);
             }
         })?;
         run(session)
+    }
+}
+
+/// Tells the kernel what it keeps and isn't true any more. This waits for lookups in the same
+/// folder, so it may not be done by a thread that answers them.
+fn notify(outdated: Receiver<Outdated>, notifier: &Notifier) {
+    for one in outdated {
+        let told = match &one {
+            Outdated::Name(folder, name) => notifier.inval_entry(INodeNo(folder.0), name),
+            // The pages of a folder are its listing.
+            Outdated::Folder(folder) => notifier.inval_inode(INodeNo(folder.0), 0, 0),
+        };
+        if let Err(error) = told {
+            log::debug!("the kernel wasn't told of {one:?}: {error}");
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, PosixFadviseAdvice, ResolveFlag, openat2, posix_fadvise};
 
-use super::{Entry, Source, Stat};
+use super::{Entry, Source, Stat, Watch, Watcher};
 use crate::sample::{Buffer, MAX_SAMPLE_BYTES};
 
 /// A folder of the machine.
@@ -37,17 +37,30 @@ impl DirSource {
 
     /// Opens what is at `path`. `flags` may not ask for more than reading.
     fn open_at(&self, path: &Path, flags: OFlag) -> io::Result<File> {
+        match self.open_below(path, flags, ResolveFlag::RESOLVE_BENEATH) {
+            // A link with an absolute target, or none of this call on an old kernel.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EXDEV | libc::ENOSYS)) => {
+                self.open_resolved(path, flags)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Opens what is at `path`, over no links at all.
+    fn open_straight(&self, path: &Path, flags: OFlag) -> io::Result<File> {
+        let resolve = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS;
+        self.open_below(path, flags, resolve)
+    }
+
+    fn open_below(&self, path: &Path, flags: OFlag, resolve: ResolveFlag) -> io::Result<File> {
         refuse_upward(path)?;
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let how =
-            OpenHow::new().flags(flags | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_BENEATH);
+        let how = OpenHow::new().flags(flags | OFlag::O_CLOEXEC).resolve(resolve);
         loop {
             match openat2(self.descriptor.as_fd(), path, how) {
                 Ok(opened) => return Ok(File::from(opened)),
                 // The kernel asks for another try when a rename crossed its walk.
                 Err(Errno::EAGAIN | Errno::EINTR) => {}
-                // A link with an absolute target, or none of this call on an old kernel.
-                Err(Errno::EXDEV | Errno::ENOSYS) => return self.open_resolved(path, flags),
                 Err(errno) => return Err(errno.into()),
             }
         }
@@ -171,6 +184,19 @@ impl Source for DirSource {
         Ok(done)
     }
 
+    fn watch(&self, folder: &Path, watcher: &Watcher) -> io::Result<Watch> {
+        watcher.add(self.open_straight(folder, OFlag::O_PATH | OFlag::O_DIRECTORY)?.as_fd())
+    }
+
+    fn stat_watched(&self, path: &Path) -> io::Result<(Stat, bool)> {
+        match self.open_straight(path, OFlag::O_PATH).and_then(|file| file.metadata()) {
+            Ok(metadata) if metadata.is_dir() || (metadata.is_file() && metadata.nlink() == 1) => {
+                Ok((stat_of(&metadata), true))
+            }
+            _ => Ok((self.stat(path)?, false)),
+        }
+    }
+
     fn forget_pages(&self, path: &Path) -> io::Result<()> {
         let (file, _) = self.open_file(path)?;
         Ok(posix_fadvise(file.as_fd(), 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?)
@@ -226,6 +252,7 @@ fn refused(why: &str) -> io::Error {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use super::super::Change;
     use super::*;
 
     fn names(source: &DirSource, folder: &str) -> Vec<String> {
@@ -271,6 +298,37 @@ mod tests {
         for bad in ["out", "far-out", "../secret", "a/../../secret"] {
             assert!(source.read(Path::new(bad)).is_err(), "{bad}");
             assert!(source.stat(Path::new(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_watch_tells_of_changes_to_what_has_one_name() {
+        let (outer, source) = bed();
+        let root = outer.path().join("set");
+        symlink("a/one", root.join("link")).unwrap();
+        symlink("a", root.join("folder")).unwrap();
+        std::fs::write(root.join("a/two"), b"second").unwrap();
+        std::fs::hard_link(root.join("a/two"), outer.path().join("other name")).unwrap();
+        let alone = |path: &str| source.stat_watched(Path::new(path)).unwrap().1;
+        assert_eq!(
+            ["a/one", "a", "link", "folder", "a/two"].map(alone),
+            [true, true, false, false, false]
+        );
+        let watcher = Watcher::new().unwrap();
+        assert!(source.watch(Path::new("folder"), &watcher).is_err());
+        let watch = source.watch(Path::new("a"), &watcher).unwrap();
+        std::fs::write(root.join("a/one"), b"longer than before").unwrap();
+        std::fs::rename(root.join("a/b"), root.join("a/c")).unwrap();
+        let mut all = Vec::new();
+        let moved = Change::Name { watch, name: "c".into(), listed: true, folder: true };
+        while !all.contains(&moved) {
+            all.extend(watcher.changes().unwrap());
+        }
+        let edited = Change::Name { watch, name: "one".into(), listed: false, folder: false };
+        assert!(all.contains(&edited), "{all:?}");
+        std::fs::remove_dir_all(root.join("a")).unwrap();
+        while !all.contains(&Change::End(watch)) {
+            all.extend(watcher.changes().unwrap());
         }
     }
 

@@ -15,6 +15,7 @@ mod pictures;
 mod readers;
 mod rot;
 mod semantics;
+mod serving;
 mod sizes;
 mod slow;
 mod starts;

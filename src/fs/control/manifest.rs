@@ -30,7 +30,7 @@ fn folder(fs: &Fs, number: u64, served: &Path, lines: &mut String) {
     }
     for (name, is_folder) in names {
         let path = served.join(&name);
-        let line = fs.tree.find(number, &name).and_then(|number| {
+        let line = fs.tree.find(number, &name, false).and_then(|(number, _)| {
             if is_folder {
                 folder(fs, number, &path, lines);
                 return Ok(None);

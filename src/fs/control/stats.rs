@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::super::Fs;
+use super::super::{Freshness, Fs, Mode, Watched};
 use crate::exec::{Figures, Tally};
 use crate::units::{bytes, duration, percent};
 
@@ -52,6 +52,27 @@ fn hit_rate(fs: &Fs, there: Tally) -> Option<f64> {
     (all > 0.0).then(|| count(there) / all)
 }
 
+/// How changes of the source are noticed.
+fn changes(fs: &Fs) -> String {
+    let Freshness { revalidate, immutable } = fs.freshness;
+    if immutable {
+        return "none: the source is `immutable`".to_owned();
+    }
+    let every = duration(revalidate.as_secs_f64());
+    match (fs.watching(), fs.mode()) {
+        (_, Mode::Direct) => format!("seen at each open; names are asked for again after {every}"),
+        (None, Mode::Cached) => format!("names are asked for again after {every}"),
+        (Some(Watched { watched, others: 0, .. }), Mode::Cached) => {
+            format!("told by the system, {watched} folders")
+        }
+        (Some(Watched { watched, others, why_not }), Mode::Cached) => format!(
+            "told by the system, {watched} folders; {others} can't be watched, their names are \
+             asked for again after {every}: {}",
+            why_not.unwrap_or_default()
+        ),
+    }
+}
+
 pub(super) fn text(fs: &Fs) -> String {
     let mut out = String::new();
     let mut line = |name: &str, value: String| {
@@ -59,9 +80,9 @@ pub(super) fn text(fs: &Fs) -> String {
         let _ = writeln!(out, "{name:<22}{value}");
     };
     line("mounted for", duration(fs.control.started.elapsed().as_secs_f64()));
-    for serving in fs.control.texts.serving.lines() {
-        line("serving", serving.to_owned());
-    }
+    let serving = &fs.control.texts.serving;
+    line("serving", format!("{}: {}", serving.name(), serving.because));
+    line("changes", changes(fs));
     for (at, plan) in fs.exec.plans().iter().enumerate() {
         let split = plan.pipeline.split_name(plan.strategy.split);
         let globs = plan.matcher.patterns().join(" ");
@@ -148,8 +169,16 @@ pub(super) fn json(fs: &Fs) -> String {
         let holds = memory.holds();
         json!({ "samples": holds.samples, "bytes": holds.bytes, "limit": holds.limit })
     });
+    let serving = &fs.control.texts.serving;
     let all = json!({
         "seconds": fs.control.started.elapsed().as_secs_f64(),
+        "serving": {
+            "mode": serving.name(),
+            "because": serving.because,
+            "changes": changes(fs),
+            "watched_folders": fs.watching().map(|watched| watched.watched),
+            "unwatched_folders": fs.watching().map(|watched| watched.others),
+        },
         "memory_hit_rate": hit_rate(fs, Tally::MemoryHit),
         "memory": memory,
         "hit_rate": hit_rate(fs, Tally::Hit),

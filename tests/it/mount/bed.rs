@@ -142,6 +142,12 @@ impl Bed {
         self.configure(&text.replacen(from, to, 1));
     }
 
+    /// Gives the config a `[mount]` section.
+    pub(super) fn serve(&self, keys: &str) {
+        let text = fs::read_to_string(self.config()).unwrap();
+        self.configure(&format!("{text}[mount]\n{keys}\n"));
+    }
+
     /// The temporary folder, which has everything in it.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
@@ -189,13 +195,18 @@ impl Bed {
 
     /// What is to be served for a source file: made here and now, without cache and mount.
     pub(super) fn expected(&self, name: &str, epoch: u64) -> Vec<u8> {
+        self.made(name, epoch).unwrap()
+    }
+
+    /// The same, where it may be changing.
+    pub(super) fn made(&self, name: &str, epoch: u64) -> Option<Vec<u8>> {
         let config = Config::load(&self.config()).unwrap();
         let source = Arc::new(DirSource::open(&self.source).unwrap());
         let path = Path::new(name);
-        let stat = source.stat(path).unwrap();
+        let stat = source.stat(path).ok()?;
         let exec = Executor::new(source, None, config.plans, config.seed);
         let plan = exec.plan_for(path).unwrap();
-        exec.serve(Job { path, stat, plan }, epoch).unwrap().to_vec()
+        Some(exec.serve(Job { path, stat, plan }, epoch).ok()?.to_vec())
     }
 
     /// The program with these arguments.

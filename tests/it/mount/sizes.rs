@@ -76,6 +76,7 @@ fn a_damaged_cache_is_never_served() {
 fn sizes_are_right_after_a_source_has_changed() {
     for output in ["npy", "png"] {
         let Some(mut bed) = Bed::new(VARYING, output) else { return };
+        bed.serve("serve = \"direct\"");
         bed.mount();
         sizes_are_right(&bed, output);
         for (at, (source, served)) in SAMPLES.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! What a file has in it, and what `stat` says of it.
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 
 use nix::errno::Errno;
@@ -80,16 +81,27 @@ fn a_bad_sample_is_an_error_to_its_reader_and_to_nobody_else() {
 
 #[test]
 fn a_bad_sample_whose_size_cannot_be_known_has_none() {
-    let Some(mut bed) = Bed::new(VARYING, "npy") else { return };
-    bed.write("cat/empty.jpg", b"");
-    bed.write("cat/page.jpg", b"<html>404</html>");
-    bed.mount();
-    for served in ["cat/empty.npy", "cat/page.npy"] {
-        assert_eq!(fs::metadata(bed.at(served)).unwrap().len(), 0);
-        // Not a read that ends at once: that would look like success.
-        assert_eq!(errno(File::open(bed.at(served))), Errno::EIO);
+    for mode in ["direct", "cached"] {
+        let Some(mut bed) = Bed::new(VARYING, "npy") else { return };
+        bed.serve(&format!("serve = \"{mode}\""));
+        bed.write("cat/empty.jpg", b"");
+        bed.write("cat/page.jpg", b"<html>404</html>");
+        bed.mount();
+        for served in ["cat/empty.npy", "cat/page.npy"] {
+            assert_eq!(fs::metadata(bed.at(served)).unwrap().len(), 0);
+            // Not a read that ends at once: that would look like success.
+            let opened = File::open(bed.at(served));
+            if mode == "direct" {
+                assert_eq!(errno(opened), Errno::EIO);
+            } else {
+                let mut opened = opened.unwrap();
+                assert_eq!(errno(opened.read(&mut [0; 10])), Errno::EIO);
+                assert_eq!(errno(opened.read_at(&mut [0; 10], 500)), Errno::EIO);
+            }
+            assert_eq!(errno(fs::read(bed.at(served))), Errno::EIO);
+        }
+        assert_eq!(bed.errors().len(), 2);
     }
-    assert_eq!(bed.errors().len(), 2);
 }
 
 #[test]
