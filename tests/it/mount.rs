@@ -20,6 +20,7 @@ mod sizes;
 mod slow;
 mod starts;
 mod tools;
+mod watching;
 
 use std::time::{Duration, Instant};
 
