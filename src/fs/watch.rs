@@ -152,15 +152,17 @@ impl Fs {
                 Ok(changes) => changes,
                 Err(error) => {
                     log::error!("changes of the source are not told any more: {error}");
-                    self.tell_all(watching);
-                    return watching.give_up();
+                    // What is told to the kernel from now on doesn't last.
+                    let all = watching.all();
+                    watching.give_up();
+                    return self.tell_all(watching, &all);
                 }
             };
             let begun = Instant::now();
             // Without anybody to tell of changes, the kernel would keep for ever what it has.
             if catch_unwind(AssertUnwindSafe(|| self.tell(watching, changes))).is_err() {
                 log::error!("telling of changes panicked: all names are asked for again");
-                self.tell_all(watching);
+                self.tell_all(watching, &watching.all());
             }
             // At most half of the time is spent on this.
             std::thread::sleep(begun.elapsed().clamp(PAUSE, LONGEST_PAUSE));
@@ -214,20 +216,19 @@ impl Fs {
             log::warn!(
                 "the source changes faster than can be followed: all names are asked for again"
             );
-            self.tell_all(watching);
+            self.tell_all(watching, &watching.all());
         }
     }
 
     /// Anything in these folders may be another now.
-    fn tell_all(&self, watching: &Watching) {
-        let all = watching.all();
+    fn tell_all(&self, watching: &Watching, all: &[u64]) {
         // Nobody told what became of the folders in them.
         for folder in all.iter().filter(|folder| **folder != ROOT) {
             self.tree.abandon(*folder);
         }
         watching.forget_gone(&self.tree);
         for folder in all {
-            self.tree.outdated(folder, true, &|_| true, &watching.notices);
+            self.tree.outdated(*folder, true, &|_| true, &watching.notices);
         }
     }
 }

@@ -4,10 +4,11 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use nix::errno::Errno;
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
 use nix::sys::statfs::fstatfs;
 
 /// Watches folders.
@@ -62,6 +63,9 @@ const LOCAL: &[u32] = &[
     0x2011_bab0, // exFAT
 ];
 
+/// As many changes are told together: whoever writes all the time is not waited for.
+const MOST_AT_ONCE: usize = 1 << 16;
+
 const LISTED: AddWatchFlags =
     AddWatchFlags::IN_CREATE.union(AddWatchFlags::IN_DELETE).union(AddWatchFlags::IN_MOVE);
 
@@ -78,7 +82,7 @@ impl Watcher {
     /// # Errors
     /// If this user has too many already (`fs.inotify.max_user_instances`).
     pub fn new() -> io::Result<Watcher> {
-        Ok(Watcher(Inotify::init(InitFlags::IN_CLOEXEC)?))
+        Ok(Watcher(Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?))
     }
 
     /// Watches an open folder, also after it was closed here.
@@ -107,33 +111,42 @@ impl Watcher {
         let _ = self.0.rm_watch(watch.0);
     }
 
-    /// Waits until something has changed, and tells what.
+    /// Waits until something has changed, and tells all that has.
     ///
     /// # Errors
     /// If the kernel tells no more.
     pub fn changes(&self) -> io::Result<Vec<Change>> {
-        loop {
+        let mut changes = Vec::new();
+        while changes.len() < MOST_AT_ONCE {
             match self.0.read_events() {
-                Ok(events) => {
-                    let change = |event: nix::sys::inotify::InotifyEvent| {
-                        let (watch, mask) = (Watch(event.wd), event.mask);
-                        match event.name {
-                            _ if mask.contains(AddWatchFlags::IN_Q_OVERFLOW) => Change::Lost,
-                            _ if mask.contains(AddWatchFlags::IN_IGNORED) => Change::End(watch),
-                            None => Change::Folder(watch),
-                            Some(name) => Change::Name {
-                                watch,
-                                name,
-                                listed: mask.intersects(LISTED),
-                                folder: mask.contains(AddWatchFlags::IN_ISDIR),
-                            },
-                        }
-                    };
-                    return Ok(events.into_iter().map(change).collect());
+                Ok(events) => changes.extend(events.into_iter().map(change)),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) if changes.is_empty() => {
+                    let mut waiting = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+                    match poll(&mut waiting, PollTimeout::NONE) {
+                        Ok(_) | Err(Errno::EINTR) => {}
+                        Err(errno) => return Err(errno.into()),
+                    }
                 }
-                Err(Errno::EINTR | Errno::EAGAIN) => {}
+                Err(Errno::EAGAIN) => break,
                 Err(errno) => return Err(errno.into()),
             }
         }
+        Ok(changes)
+    }
+}
+
+fn change(event: InotifyEvent) -> Change {
+    let (watch, mask) = (Watch(event.wd), event.mask);
+    match event.name {
+        _ if mask.contains(AddWatchFlags::IN_Q_OVERFLOW) => Change::Lost,
+        _ if mask.contains(AddWatchFlags::IN_IGNORED) => Change::End(watch),
+        None => Change::Folder(watch),
+        Some(name) => Change::Name {
+            watch,
+            name,
+            listed: mask.intersects(LISTED),
+            folder: mask.contains(AddWatchFlags::IN_ISDIR),
+        },
     }
 }

@@ -16,8 +16,9 @@ const CLEARED: Duration = Duration::from_secs(5);
 
 #[test]
 fn a_signal_unmounts_at_once_and_open_files_are_served_on() {
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
-        let Some(mut bed) = Bed::mounted(RANDOM) else { return };
+    let all = [(Signal::SIGTERM, RANDOM), (Signal::SIGINT, FIXED), (Signal::SIGHUP, RANDOM)];
+    for (signal, steps) in all {
+        let Some(mut bed) = Bed::mounted(steps) else { return };
         let mut file = File::open(bed.at("cat/0.npy")).unwrap();
         bed.send(signal);
         wait_for("the name to be free", DEADLINE, || !bed.is_mounted());
@@ -42,21 +43,23 @@ fn a_signal_unmounts_at_once_and_open_files_are_served_on() {
 
 #[test]
 fn unmount_is_done_at_once_and_open_files_are_served_on() {
-    let Some(mut bed) = Bed::mounted(RANDOM) else { return };
-    let mut file = File::open(bed.at("cat/0.npy")).unwrap();
-    run(&mut bed.parbake(["unmount", "mnt"]));
-    assert!(!bed.is_mounted());
-    assert_eq!(bed.parbake(["unmount", "mnt"]).output().unwrap().status.code(), Some(2));
-    // Another mount has the name at once, and the old file is still the old mount's.
-    let before = bed.detached();
-    bed.mount();
-    let mut read = Vec::new();
-    file.read_to_end(&mut read).unwrap();
-    assert_eq!(read, bed.expected("cat/0.png", 0));
-    assert_eq!(bed.read("cat/0.npy"), read);
-    drop(file);
-    assert!(before.ended().success());
-    assert!(bed.is_mounted(), "the one before took the name of the one after");
+    for steps in [RANDOM, FIXED] {
+        let Some(mut bed) = Bed::mounted(steps) else { return };
+        let mut file = File::open(bed.at("cat/0.npy")).unwrap();
+        run(&mut bed.parbake(["unmount", "mnt"]));
+        assert!(!bed.is_mounted());
+        assert_eq!(bed.parbake(["unmount", "mnt"]).output().unwrap().status.code(), Some(2));
+        // Another mount has the name at once, and the old file is still the old mount's.
+        let before = bed.detached();
+        bed.mount();
+        let mut read = Vec::new();
+        file.read_to_end(&mut read).unwrap();
+        assert_eq!(read, bed.expected("cat/0.png", 0));
+        assert_eq!(bed.read("cat/0.npy"), read);
+        drop(file);
+        assert!(before.ended().success());
+        assert!(bed.is_mounted(), "the one before took the name of the one after");
+    }
 }
 
 #[test]
