@@ -85,7 +85,12 @@ impl Watching {
             Err(error) => {
                 folders.watches.insert(folder, None);
                 if folders.why_not.is_none() {
-                    let why = format!("`{}`: {error}", path.display());
+                    let which = if folder == ROOT {
+                        "the source".to_owned()
+                    } else {
+                        format!("`{}`", path.display())
+                    };
+                    let why = format!("{which}: {error}");
                     log::warn!(
                         "not every folder can be watched; {why}; names in such are asked for again"
                     );

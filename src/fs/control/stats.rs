@@ -66,8 +66,8 @@ fn changes(fs: &Fs) -> String {
             format!("told by the system, {watched} folders")
         }
         (Some(Watched { watched, others, why_not }), Mode::Cached) => format!(
-            "told by the system, {watched} folders; {others} can't be watched, their names are \
-             asked for again after {every}: {}",
+            "told by the system, {watched} folders; {others} and what is in them can't be watched, \
+             names there are asked for again after {every}: {}",
             why_not.unwrap_or_default()
         ),
     }
