@@ -86,7 +86,7 @@ impl List {
         })
     }
 
-    /// The list of a pack that has `len` bytes now.
+    /// The list of a pack that had `len` bytes a moment ago.
     pub(super) fn read(
         disk: &dyn Disk,
         path: &Path,
@@ -98,6 +98,8 @@ impl List {
             _ => NoList::Read(error),
         })?;
         let bytes = file.metadata()?.len();
+        // Its writer may have gone on since, and have listed more than was there then.
+        let len = len.max(pack.metadata()?.len());
         // A record takes more of its pack than its row does of the list.
         if bytes < HEAD as u64 {
             return Err(NoList::Damaged);

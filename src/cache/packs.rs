@@ -310,6 +310,7 @@ impl Packs {
             }
         }
         let listed = list.as_ref().map_or(0, List::len);
+        let len = len.max(pack.end());
         let mut window = Window::new(&*self.disk, &file, len);
         loop {
             let at = pack.end();
