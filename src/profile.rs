@@ -4,13 +4,21 @@
 //! Measuring, choosing and reporting are apart: only [`measure`] has a clock.
 
 mod choose;
+mod estimate;
+mod goal;
 mod measure;
+mod notes;
+mod race;
 mod report;
+mod stats;
 mod strata;
 
-pub use choose::{Choice, Memory, choose};
-pub use measure::{Measure, Measured, Progress, measure};
+pub use choose::{Choice, choose};
+pub use estimate::{Estimate, Measured, Whole};
+pub use goal::{Goal, Limits, Objective};
+pub use measure::{Measure, Outcome, Progress, Untried, measure};
 pub use report::{json, table};
+pub use stats::Interval;
 pub use strata::strata;
 
 use crate::pipeline::{Pipeline, Split, Strategy};
@@ -20,7 +28,7 @@ use crate::sample::{Codec, Dtype, Layout, Spec};
 const CODECS: [Codec; 4] = [Codec::None, Codec::Lz4, Codec::Zstd(3), Codec::Picture(1)];
 
 /// Every strategy that is tried: each legal split with each codec. (Nothing is kept with the split
-/// `none`, so it has no codec.)
+/// `none`, so it has no codec.) Those without a codec come first: they show the most the soonest.
 pub fn strategies(pipeline: &Pipeline) -> Vec<Strategy> {
     let of = |split| match split {
         Split::None => vec![Strategy::NONE],
@@ -30,7 +38,9 @@ pub fn strategies(pipeline: &Pipeline) -> Vec<Strategy> {
             .map(|codec| Strategy { split, codec })
             .collect(),
     };
-    pipeline.splits().flat_map(of).collect()
+    let mut all: Vec<Strategy> = pipeline.splits().flat_map(of).collect();
+    all.sort_by_key(|strategy| strategy.codec != Codec::None);
+    all
 }
 
 /// Whether there is a filter for it.

@@ -1,11 +1,14 @@
 //! `parbake profile`: measures every strategy and says which is best.
 
+mod goal;
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -14,9 +17,9 @@ use super::say::{self, Done, Failure, Progress, talk};
 use super::setup::{Setup, cores, no_match, one_or_more, some_threads, stop_flag};
 use crate::config::{Config, with_strategy};
 use crate::exec::{Executor, Found, Plan};
-use crate::profile::{self, Choice, Measure, Memory};
+use crate::profile::{self, Choice, Goal, Measure, Whole};
 use crate::source::Source;
-use crate::units::count;
+use crate::units::{count, parse_duration};
 
 const EXAMPLES: &str = "\
 prepare: time to fill the cache for the whole set; stored: what it takes on the disk then; cold and
@@ -49,10 +52,18 @@ pub(super) struct Profile {
     /// Samples to make at once [default: as many as there are cores]
     #[arg(long, value_name = "N", value_parser = some_threads)]
     threads: Option<std::num::NonZeroUsize>,
+
+    /// How long to measure; what is found until then counts
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    budget: Duration,
+
+    #[command(flatten)]
+    goal: goal::Args,
 }
 
 impl Profile {
     pub(super) fn run(self) -> Done {
+        let goal = self.goal.goal()?;
         let stop = stop_flag()?;
         // Every strategy meets the same bad samples.
         say::log_each_line_once();
@@ -74,8 +85,10 @@ impl Profile {
         looking.end();
 
         let scratch = Scratch::new(&setup.cache)?;
+        let since = Instant::now();
         let mut reports = Vec::new();
         let mut best = Vec::new();
+        let mut meets = true;
         for (at, plan) in plans.iter().enumerate() {
             let mine: Vec<Found> = found.iter().filter(|one| one.plan == at).cloned().collect();
             if mine.is_empty() {
@@ -85,7 +98,10 @@ impl Profile {
                 return Err(no_match(&setup.source, &plan.matcher.patterns().join(" ")));
             }
             let set = Set::look(&*source, mine);
-            let Some(choice) = self.measure(&setup, &source, at, &set, &scratch, stop)? else {
+            // What one pipeline didn't need is the next ones'.
+            let left = self.budget.saturating_sub(since.elapsed()) / (plans.len() - at) as u32;
+            let run = Run { setup: &setup, source: &source, scratch: &scratch, goal: &goal, stop };
+            let Some(choice) = self.measure(&run, at, &set, left)? else {
                 // Stopped before there was anything to show.
                 break;
             };
@@ -101,6 +117,7 @@ impl Profile {
             reports.push(profile::json(&choice, &plan.pipeline, patterns, population, threads));
             let strategy = choice.ranked[0].measured.strategy;
             best.push((plan.pipeline.split_name(strategy.split), strategy.codec.to_string()));
+            meets &= choice.meets;
         }
         drop(scratch);
         if self.json {
@@ -110,6 +127,10 @@ impl Profile {
             talk("interrupted: only what was measured until then is shown, and nothing is written");
             return Ok(super::interrupted());
         }
+        if self.apply && !meets {
+            return Err(Failure::new("no strategy keeps to the limits: nothing is written")
+                .hint("allow more, or leave out a limit"));
+        }
         if self.apply {
             apply(&self.config.config, &best)?;
         }
@@ -118,32 +139,37 @@ impl Profile {
 
     fn measure(
         &self,
-        setup: &Setup,
-        source: &Arc<dyn Source>,
+        run: &Run,
         at: usize,
         set: &Set,
-        scratch: &Scratch,
-        stop: &AtomicBool,
+        budget: Duration,
     ) -> Result<Option<Choice>, Failure> {
-        let plans = &setup.config.plans;
-        let part: Vec<Found> = profile::strata(&set.sizes, self.samples.get())
-            .into_iter()
-            .map(|place| set.samples[place].clone())
-            .collect();
-        let pipeline = &plans[at].pipeline;
+        let config = &run.setup.config;
+        let pipeline = &config.plans[at].pipeline;
+        let whole = Whole {
+            population: set.samples.len(),
+            source_bytes: set.sizes.iter().sum(),
+            memory: memory(),
+        };
         let progress = Progress::new("strategies", profile::strategies(pipeline).len());
-        let measured = profile::measure(
+        let outcome = profile::measure(
             &Measure {
-                source: Arc::clone(source),
-                plans,
+                source: Arc::clone(run.source),
+                plans: &config.plans,
+                identified_by: config.identified_by,
                 plan: at,
-                samples: &part,
-                scratch: &scratch.folder,
+                samples: &set.samples,
+                sizes: &set.sizes,
+                most: self.samples.get(),
+                whole,
+                goal: run.goal,
+                scratch: &run.scratch.folder,
                 threads: self.threads(),
-                seed: setup.config.seed,
-                stop,
+                seed: config.seed,
+                budget,
+                stop: run.stop,
             },
-            &mut |done, _, strategy| {
+            &mut |done, strategy| {
                 progress.at(done);
                 let split = pipeline.split_name(strategy.split);
                 progress
@@ -151,9 +177,8 @@ impl Profile {
             },
         );
         progress.end();
-        let measured = measured.map_err(Failure::new)?;
-        let bytes = set.sizes.iter().sum();
-        Ok(profile::choose(measured, pipeline, set.samples.len(), bytes, memory()))
+        let outcome = outcome.map_err(Failure::new)?;
+        Ok(profile::choose(outcome, pipeline, &whole, run.goal))
     }
 
     fn threads(&self) -> usize {
@@ -167,8 +192,9 @@ impl Profile {
             0 => String::new(),
             bad => format!(", {} more are bad", count(bad as u64)),
         };
+        let notes: String = choice.notes.iter().map(|note| format!("note: {note}\n")).collect();
         format!(
-            "pipeline {}  {}\n{}, measured on {made} with {}{bad}\n\n{}\nbest: {}\n",
+            "pipeline {}  {}\n{}, measured on {made} with {}{bad}\n\n{}\nbest: {}\n{notes}",
             at + 1,
             plan.matcher.patterns().join(" "),
             several(set.samples.len(), "sample"),
@@ -177,6 +203,15 @@ impl Profile {
             choice.why,
         )
     }
+}
+
+/// What all pipelines are measured with.
+struct Run<'a> {
+    setup: &'a Setup,
+    source: &'a Arc<dyn Source>,
+    scratch: &'a Scratch,
+    goal: &'a Goal,
+    stop: &'a AtomicBool,
 }
 
 /// So many of a thing that is named by a regular noun.
@@ -259,14 +294,14 @@ fn sweep(cache: &Path) {
 }
 
 /// Memory that the page cache can take, as the kernel sees it.
-fn memory() -> Memory {
+fn memory() -> u64 {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib = info
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))
         .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
     // Not told, it is safest to think that nothing stays in memory.
-    Memory { available: kib.map_or(0, |kib| kib << 10) }
+    kib.map_or(0, |kib| kib << 10)
 }
 
 /// Better said before measuring than after. (Who owns the file said it with its mode, and root is

@@ -1,38 +1,30 @@
-//! Which of the measured strategies is best, and why: a pure function of the figures.
+//! Which of the measured strategies is best for a goal, and why: a pure function of the figures.
 
-use super::Measured;
-use crate::pipeline::{Pipeline, Split};
+use super::estimate::{Estimate, Measured, Whole};
+use super::goal::{Goal, Objective};
+use super::measure::{Outcome, Untried};
+use super::notes::notes;
+use super::stats::{self, Interval};
+use crate::pipeline::{Pipeline, Split, Strategy};
 use crate::units::{bytes, duration, rate};
 
-/// What the machine can keep in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// Bytes that the page cache can take.
-    pub available: u64,
-}
-
-/// The set that the measured part stands for.
+/// What the figures come to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// The measured strategies with the whole set's figures, best first.
     pub ranked: Vec<Estimate>,
+    /// What each costs by the goal, in the same order.
+    pub costs: Vec<Interval>,
+    /// Whether none is both faster and smaller, in the same order.
+    pub front: Vec<bool>,
+    /// Whether the best keeps to the limits.
+    pub meets: bool,
+    /// Strategies without figures.
+    pub untried: Vec<(Strategy, Untried)>,
     /// Which it is and why, in one sentence.
     pub why: String,
-}
-
-/// A strategy's figures for the whole set.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Estimate {
-    /// As measured on the part.
-    pub measured: Measured,
-    /// Seconds that materializing the whole set takes.
-    pub offline_seconds: f64,
-    /// Bytes that the whole set takes in the cache.
-    pub stored_bytes: u64,
-    /// Whether what an epoch reads fits in memory: the warm figure counts then, else the cold one.
-    pub fits: bool,
-    /// Samples a second to expect: warm or cold.
-    pub throughput: f64,
+    /// What is to be known before the figures are believed.
+    pub notes: Vec<String>,
 }
 
 /// Of strategies that are slower than the fastest by no more than this share, the one that stores
@@ -43,82 +35,140 @@ pub struct Estimate {
 /// reader's own work.
 /// Where these take as long as the making, a lead of a tenth is one of a twentieth to who reads,
 /// and it would be paid for in storage for good: float32 is four times the bytes of uint8.
-const AS_FAST: f64 = 0.10;
+pub(super) const AS_FAST: f64 = 0.10;
 
-/// Memory that stays free for the training job itself.
-const SHARE_OF_MEMORY: f64 = 0.6;
+/// Sums and prices that differ by no more than this share are the same.
+const SAME: f64 = 0.01;
 
-/// Ranks the strategies for a set of `population` samples and `source_bytes` bytes. `None` if
-/// nothing was measured.
-pub fn choose(
-    measured: Vec<Measured>,
-    pipeline: &Pipeline,
-    population: usize,
-    source_bytes: u64,
-    memory: Memory,
-) -> Option<Choice> {
-    let room = (memory.available as f64 * SHARE_OF_MEMORY) as u64;
-    let mut ranked: Vec<Estimate> = measured
-        .into_iter()
-        .map(|measured| {
-            let scale = population as f64 / measured.samples as f64;
-            let stored_bytes = (measured.stored_bytes as f64 * scale) as u64;
-            let read =
-                if measured.strategy.split == Split::None { source_bytes } else { stored_bytes };
-            let fits = read <= room;
-            Estimate {
-                offline_seconds: measured.offline_seconds * scale,
-                stored_bytes,
-                fits,
-                throughput: if fits { measured.warm_median() } else { measured.cold },
-                measured,
-            }
-        })
-        .collect();
-    ranked.sort_by(|a, b| b.throughput.total_cmp(&a.throughput));
-    let enough = ranked.first()?.throughput * (1.0 - AS_FAST);
-    let equals = ranked.iter().take_while(|estimate| estimate.throughput >= enough).count();
+/// Ranks the strategies for the whole set. `None` if nothing was measured.
+pub fn choose(outcome: Outcome, pipeline: &Pipeline, whole: &Whole, goal: &Goal) -> Option<Choice> {
+    let Outcome { measured, untried } = outcome;
+    let estimates: Vec<Estimate> =
+        measured.into_iter().map(|measured: Measured| Estimate::new(measured, whole)).collect();
+    let costs = goal.objective.costs(&estimates);
+    let mut ranked: Vec<(Estimate, Interval)> = estimates.into_iter().zip(costs).collect();
+    // Who keeps to the limits first; of the others, who is nearest to them.
+    let order = |(one, cost): &(Estimate, Interval)| (goal.limits.excess(one), cost.mean);
+    ranked.sort_by(|a, b| {
+        let ((a, a_cost), (b, b_cost)) = (order(a), order(b));
+        a.total_cmp(&b).then(a_cost.total_cmp(&b_cost))
+    });
+    let (first, cost) = ranked.first()?;
+    let meets = goal.limits.broken(first).is_none();
+    let most = match goal.objective {
+        _ if !meets => cost.mean,
+        Objective::Weights(_) => cost.mean + SAME,
+        _ if goal.objective.is_time() => cost.mean / (1.0 - AS_FAST),
+        _ => cost.mean * (1.0 + SAME),
+    };
+    let equal = |(one, cost): &(Estimate, Interval)| {
+        cost.mean <= most && (!meets || goal.limits.broken(one).is_none())
+    };
     // Storage for each sample a second: a fifth less of it is worth a tenth of the speed, a
     // twentieth less isn't.
-    let price = |at: &usize| ranked[*at].stored_bytes as f64 / ranked[*at].throughput;
-    let best = (0..equals).min_by(|a, b| price(a).total_cmp(&price(b)))?;
+    let price = |at: &usize| ranked[*at].0.stored.mean * ranked[*at].1.mean;
+    let best = (0..ranked.len())
+        .filter(|at| equal(&ranked[*at]))
+        .min_by(|a, b| price(a).total_cmp(&price(b)))
+        .unwrap_or(0);
     let best = ranked.remove(best);
     ranked.insert(0, best);
-    let why = sentence(&ranked, pipeline);
-    Some(Choice { ranked, why })
+    let (ranked, costs): (Vec<Estimate>, Vec<Interval>) = ranked.into_iter().unzip();
+    let why = sentence(&ranked, &costs, meets, pipeline, goal);
+    let (front, notes) = (front(&ranked), notes(&ranked, whole));
+    Some(Choice { ranked, costs, front, meets, untried, why, notes })
 }
 
-fn sentence(ranked: &[Estimate], pipeline: &Pipeline) -> String {
+/// Whether each is on the Pareto front: none is faster and as small, or smaller and as fast.
+fn front(all: &[Estimate]) -> Vec<bool> {
+    let point = |one: &Estimate| (one.throughput.mean, one.stored.mean);
+    let beats = |other: &Estimate, one: &Estimate| {
+        let ((rate, stored), (other_rate, other_stored)) = (point(one), point(other));
+        other_rate >= rate && other_stored <= stored && (other_rate, other_stored) != (rate, stored)
+    };
+    all.iter().map(|one| !all.iter().any(|other| beats(other, one))).collect()
+}
+
+fn sentence(
+    ranked: &[Estimate],
+    costs: &[Interval],
+    meets: bool,
+    pipeline: &Pipeline,
+    goal: &Goal,
+) -> String {
     let best = &ranked[0];
     let name = |estimate: &Estimate| {
         let split = pipeline.split_name(estimate.measured.strategy.split);
         format!("split `{split}`, codec `{}`", estimate.measured.strategy.codec)
     };
     let memory = if best.fits { "from memory" } else { "from the disk" };
-    let mut why = format!("{}: {} {memory}", name(best), rate(best.throughput));
+    let mut why = format!("{}: {} {memory}", name(best), rate(best.throughput.mean));
+    if let Some(broken) = goal.limits.broken(best).filter(|_| !meets) {
+        why = format!("no strategy keeps to the limits; nearest is {why}, but {broken}");
+    }
+    if goal.objective != Objective::Throughput {
+        why.push_str(&format!(", {}", goal.objective.words(costs[0].mean)));
+    }
     let none = ranked.iter().find(|other| other.measured.strategy.split == Split::None);
     match none {
         Some(none) if best.measured.strategy.split != Split::None => why.push_str(&format!(
             ", {:.1} times as much as with nothing kept, for {} and {} of preparing",
-            best.throughput / none.throughput,
-            bytes(best.stored_bytes),
-            duration(best.offline_seconds),
+            best.throughput.mean / none.throughput.mean,
+            bytes(best.stored_bytes()),
+            duration(best.prepare.mean),
         )),
-        _ => why.push_str(": keeping nothing costs nothing, and nothing kept is faster"),
+        None => why.push_str(&format!(
+            ", for {} and {} of preparing",
+            bytes(best.stored_bytes()),
+            duration(best.prepare.mean),
+        )),
+        _ if goal.objective == Objective::Throughput => {
+            why.push_str(": keeping nothing costs nothing, and nothing kept is faster");
+        }
+        _ => why.push_str(": keeping nothing costs nothing"),
     }
-    if let Some(second) = ranked.get(1) {
-        let ahead = second.throughput / best.throughput;
-        let rival = name(second);
-        let (pace, takes) = (rate(second.throughput), bytes(second.stored_bytes));
-        why.push_str(&if ahead > 1.0 + AS_FAST / 2.0 {
-            format!("; {rival}, at {pace}, is only a little faster and takes {takes}")
-        } else if ahead >= 1.0 - AS_FAST / 2.0 {
-            format!("; {rival} is as fast and takes {takes}")
-        } else {
-            format!("; next is {rival}, at {pace}")
-        });
+    if let (Some(second), true) = (ranked.get(1), meets) {
+        why.push_str(&format!("; {}", runner_up(best, second, costs, &name(second), goal)));
     }
     why
+}
+
+/// By how much the second one loses, and whether that may be chance.
+fn runner_up(
+    best: &Estimate,
+    second: &Estimate,
+    costs: &[Interval],
+    rival: &str,
+    goal: &Goal,
+) -> String {
+    let takes = bytes(second.stored_bytes());
+    if let Some(broken) = goal.limits.broken(second) {
+        return format!("no other keeps to the limits: {rival} doesn't, since {broken}");
+    }
+    if goal.objective != Objective::Throughput {
+        let chance =
+            if costs[1].low > costs[0].high { "beyond the noise" } else { "within the noise" };
+        let words = goal.objective.words(costs[1].mean);
+        return format!("next is {rival}, with {words} ({chance})");
+    }
+    // Turns that were taken together tell more than the intervals.
+    let ahead = if best.fits == second.fits {
+        stats::ratio(second.passes(), best.passes())
+    } else {
+        let (a, b) = (second.throughput, best.throughput);
+        Interval { mean: a.mean / b.mean, low: a.low / b.high, high: a.high / b.low }
+    };
+    let chance =
+        if ahead.low <= 1.0 && ahead.high >= 1.0 { "within the noise" } else { "beyond the noise" };
+    let pace = rate(second.throughput.mean);
+    let share = second.throughput.mean / best.throughput.mean;
+    if share > 1.0 + AS_FAST / 2.0 {
+        format!("{rival}, at {pace}, is only a little faster ({chance}) and takes {takes}")
+    } else if share >= 1.0 - AS_FAST / 2.0 {
+        format!("{rival} is as fast ({chance}) and takes {takes}")
+    } else {
+        format!("next is {rival}, at {pace}, {:.0} % less ({chance})", (1.0 - share) * 100.0)
+    }
 }
 
 #[cfg(test)]

@@ -1,19 +1,22 @@
-//! Running strategies and timing them.
+//! Running strategies against each other and timing them. The only clock of the profiler.
 
-use std::cell::RefCell;
-use std::fs::File;
+mod counting;
+mod hand_over;
+
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use nix::sys::memfd::{MFdFlags, memfd_create};
+use counting::Counting;
+use hand_over::hand_over;
 
-use super::strategies;
+use super::estimate::{Estimate, Measured, Whole};
+use super::goal::Goal;
+use super::{race, stats, strata, strategies};
 use crate::cache::{Cache, DiskCache, Options, Policy};
-use crate::exec::{Executor, Found, Materialized, Plan};
+use crate::exec::{Executor, Found, IdentifiedBy, Materialized, Plan};
 use crate::pipeline::{Split, Strategy};
 use crate::source::Source;
 
@@ -23,193 +26,354 @@ pub struct Measure<'a> {
     pub source: Arc<dyn Source>,
     /// All plans; that of the samples is run with each of its strategies in turn.
     pub plans: &'a [Plan],
+    /// How source files are told apart.
+    pub identified_by: IdentifiedBy,
     /// Which plan, by its place.
     pub plan: usize,
-    /// The part of the set to run on; all of that plan.
+    /// The set; all of that plan.
     pub samples: &'a [Found],
+    /// The sizes of the source files, in the same order.
+    pub sizes: &'a [u64],
+    /// On how many samples to run at most.
+    pub most: usize,
+    /// The whole set's figures.
+    pub whole: Whole,
+    /// What counts: who can't be the best for it is out early.
+    pub goal: &'a Goal,
     /// A folder on the cache's disk. What is made in it is removed again.
     pub scratch: &'a Path,
     /// Threads that read at once.
     pub threads: usize,
     /// The seed of random draws.
     pub seed: u64,
+    /// How long it may take.
+    pub budget: Duration,
     /// Raised to end early with what there is.
     pub stop: &'a AtomicBool,
 }
 
-/// One strategy's figures, on the part of the set.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
-    /// Which one.
-    pub strategy: Strategy,
-    /// Samples that were made.
-    pub samples: usize,
-    /// Samples that couldn't be.
-    pub bad: usize,
-    /// Seconds that materializing these took.
-    pub offline_seconds: f64,
-    /// Bytes that these take in the cache.
-    pub stored_bytes: u64,
-    /// Samples a second, read from the disk, made and handed over.
-    pub cold: f64,
-    /// The same read from memory: one figure a pass.
-    pub warm: Vec<f64>,
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// What was measured, in no order that means anything.
+    pub measured: Vec<Measured>,
+    /// The strategies that weren't, and why.
+    pub untried: Vec<(Strategy, Untried)>,
 }
 
-impl Measured {
-    /// The median of the warm passes, in samples a second.
-    pub fn warm_median(&self) -> f64 {
-        let mut sorted = self.warm.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
-    }
+/// Why a strategy has no figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untried {
+    /// The time was over.
+    NoTime,
+    /// The cache's disk had no room for the part of the set.
+    NoRoom,
 }
 
-/// Told before each strategy: how many are done, and how many there are.
-pub type Progress<'a> = dyn FnMut(usize, usize, Strategy) + 'a;
+/// Told before each piece of work: how many strategies have figures, and which one is run.
+pub type Progress<'a> = dyn FnMut(usize, Strategy) + 'a;
 
-/// The passes over samples in memory. The median of three isn't moved by one that was disturbed.
-const WARM_PASSES: u64 = 3;
+/// Turns after which no figure gets better.
+const MOST_TURNS: usize = 24;
 
-/// Runs every strategy of a plan on the samples.
+/// A pass that is shorter says more of the clock and of starting threads than of the work: it goes
+/// over the samples again.
+const SHORTEST_PASS: Duration = Duration::from_millis(40);
+
+/// Races the strategies of a plan: each is run once, cold and warm, and then those that aren't
+/// clearly beaten take turns until their figures are tight or the time is over.
 ///
 /// # Errors
 /// If the scratch folder can't be used, or not one sample can be made.
-pub fn measure(what: &Measure, progress: &mut Progress) -> io::Result<Vec<Measured>> {
+pub fn measure(what: &Measure, progress: &mut Progress) -> io::Result<Outcome> {
+    let end = Instant::now() + what.budget;
     let all = strategies(&what.plans[what.plan].pipeline);
-    let mut measured = Vec::with_capacity(all.len());
-    for (done, strategy) in all.iter().enumerate() {
-        if what.stop.load(Relaxed) {
-            break;
+    let part = Part::new(what, all.len());
+    let mut outcome = Outcome::default();
+    let mut racers: Vec<Racer> = Vec::new();
+    for (number, strategy) in all.iter().enumerate() {
+        if what.stop.load(Relaxed) || Instant::now() >= end && !racers.is_empty() {
+            outcome.untried.push((*strategy, Untried::NoTime));
+            continue;
         }
-        progress(done, all.len(), *strategy);
-        let folder = what.scratch.join(format!("strategy-{done}"));
-        let figures = one(what, *strategy, &folder);
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder)?;
+        progress(number, *strategy);
+        let folder = what.scratch.join(format!("strategy-{number}"));
+        match Racer::enter(what, &part, *strategy, folder)? {
+            Ok(racer) => racers.push(racer),
+            Err(why) => outcome.untried.push((*strategy, why)),
         }
-        // What was stopped in the middle has no figures.
-        if let Some(figures) = figures?.filter(|_| !what.stop.load(Relaxed)) {
-            measured.push(figures);
-        }
+        drop_beaten(what, &mut racers)?;
     }
-    Ok(measured)
-}
-
-fn one(what: &Measure, strategy: Strategy, folder: &Path) -> io::Result<Option<Measured>> {
-    let mut plans = what.plans.to_vec();
-    plans[what.plan].strategy = strategy;
-    let cache: Option<Arc<dyn Cache>> = match strategy.split {
-        Split::None => None,
-        Split::After(_) => {
-            let path = folder.to_owned();
-            Some(Arc::new(DiskCache::open(Options {
-                path,
-                limit: u64::MAX,
-                min_free: 0,
-                policy: Policy::Keep,
-            })?))
-        }
-    };
-    let exec = Executor::new(Arc::clone(&what.source), cache.clone(), plans, what.seed);
-
-    let since = Instant::now();
-    let kept = each(what, |found| {
-        let job = found.job(exec.source()).ok()?;
-        Some(exec.materialize(job).ok()? != Materialized::NoRoom || cache.is_none())
-    });
-    let offline_seconds = if cache.is_some() { since.elapsed().as_secs_f64() } else { 0.0 };
-    if kept.contains(&Some(false)) {
+    if racers.is_empty() && outcome.untried.iter().any(|(_, why)| *why == Untried::NoRoom) {
         return Err(io::Error::new(
             io::ErrorKind::StorageFull,
             "no room for the part of the set that is measured: free some, or use fewer `--samples`",
         ));
     }
-    let stored_bytes = cache.as_ref().map_or(0, |cache| cache.status().bytes);
-
-    for found in what.samples {
-        // Refused at worst for a file that can't be read either: that one is counted as bad.
-        let _ = exec.source().forget_pages(&found.path);
-    }
-    if let Some(cache) = &cache {
-        cache.forget_pages();
-    }
-    let pass = |epoch: u64| {
-        let since = Instant::now();
-        let served = each(what, |found| {
-            let job = found.job(exec.source()).ok()?;
-            let served = exec.serve(job, epoch).ok()?;
-            // What can't be handed over here, a mount can: then only its time is missing.
-            Some(HAND_OVER.with_borrow_mut(|over| over.pass(&served)).is_ok())
-        });
-        let made = served.iter().flatten().count();
-        (made, made as f64 / since.elapsed().as_secs_f64())
-    };
-    let (samples, cold) = pass(0);
-    let warm = (1..=WARM_PASSES).map(|epoch| pass(epoch).1).collect();
-    if samples == 0 && !what.stop.load(Relaxed) {
-        let why = exec.bad_samples().list().into_iter().next();
-        let why = why.map_or("there is none".to_owned(), |(path, bad)| {
-            format!("the first: {}: {}", path.display(), bad.cause)
-        });
-        return Err(io::Error::other(format!("not one sample can be made; {why}")));
-    }
-    Ok((samples > 0).then_some(Measured {
-        strategy,
-        samples,
-        bad: what.samples.len().saturating_sub(samples),
-        offline_seconds,
-        stored_bytes,
-        cold,
-        warm,
-    }))
-}
-
-thread_local! {
-    static HAND_OVER: RefCell<HandOver> = const { RefCell::new(HandOver { file: None, reader: Vec::new() }) };
-}
-
-/// The way of a served file's bytes to who reads them: copied into the kernel, and out of it.
-///
-/// This costs every strategy the same, and much of what a reader waits for. Left out, strategies
-/// that save a little before it would look better than any reader sees. What is still missing is
-/// what an opening costs that doesn't depend on bytes: the kernel's messages and a reader's own
-/// work.
-struct HandOver {
-    /// A file in memory, one a thread.
-    file: Option<File>,
-    reader: Vec<u8>,
-}
-
-impl HandOver {
-    fn pass(&mut self, served: &[u8]) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(memfd_create(c"parbake", MFdFlags::MFD_CLOEXEC)?.into()),
-        };
-        if self.reader.len() < served.len() {
-            self.reader.resize(served.len(), 0);
+    'turns: for _ in 1..MOST_TURNS {
+        for racer in racers.iter_mut().filter(|racer| racer.runs) {
+            if what.stop.load(Relaxed) || Instant::now() >= end {
+                break 'turns;
+            }
+            progress(all.len(), racer.measured.strategy);
+            racer.turn(what, &part);
         }
-        file.write_all_at(served, 0)?;
-        file.read_exact_at(&mut self.reader[..served.len()], 0)
+        drop_beaten(what, &mut racers)?;
+        let running = racers.iter().filter(|racer| racer.runs);
+        if running.into_iter().all(|racer| race::is_tight(&racer.estimate(what))) {
+            break;
+        }
+    }
+    for racer in &mut racers {
+        racer.leave()?;
+    }
+    outcome.measured = racers.into_iter().map(|racer| racer.measured).collect();
+    Ok(outcome)
+}
+
+fn drop_beaten(what: &Measure, racers: &mut [Racer]) -> io::Result<()> {
+    let known: Vec<Estimate> = racers.iter().map(|racer| racer.estimate(what)).collect();
+    for (racer, beaten) in racers.iter_mut().zip(race::beaten(&known, what.goal)) {
+        if racer.runs && beaten {
+            racer.measured.beaten = true;
+            racer.leave()?;
+        }
+    }
+    Ok(())
+}
+
+/// The samples that stand for the set.
+struct Part {
+    samples: Vec<Found>,
+    /// Their places, by the size of the source file.
+    by_size: Vec<usize>,
+    /// The share of the set that isn't among them.
+    left_out: f64,
+}
+
+impl Part {
+    /// As many as the time affords for so many strategies.
+    fn new(what: &Measure, strategies: usize) -> Part {
+        let few = Part::of(what, what.most.min(2 * what.threads.max(2)));
+        let mut plans = what.plans.to_vec();
+        plans[what.plan].strategy = Strategy::NONE;
+        let exec = Executor::new(Arc::clone(&what.source), None, plans, what.seed);
+        let since = Instant::now();
+        each(what, &few, |found| exec.serve(found.job(exec.source()).ok()?, 0).ok());
+        let pace = since.elapsed().as_secs_f64() / few.samples.len().max(1) as f64;
+        Part::of(what, race::part(pace, strategies, what.budget.as_secs_f64(), what.most))
+    }
+
+    fn of(what: &Measure, n: usize) -> Part {
+        let places = strata(what.sizes, n);
+        let mut by_size: Vec<usize> = (0..places.len()).collect();
+        by_size.sort_by_key(|place| what.sizes[places[*place]]);
+        let left_out = 1.0 - places.len() as f64 / what.samples.len().max(1) as f64;
+        let samples = places.into_iter().map(|place| what.samples[place].clone()).collect();
+        Part { samples, by_size, left_out }
+    }
+
+    /// By which share a figure of the whole may be off, given that of each sample.
+    fn error(&self, values: &[f64], left_out: f64) -> f64 {
+        let ordered: Vec<f64> = self.by_size.iter().map(|place| values[*place]).collect();
+        stats::of_strata(&ordered, left_out)
     }
 }
 
-/// Runs `work` on every sample, on all threads.
-fn each<T: Send>(what: &Measure, work: impl Fn(&Found) -> Option<T> + Sync) -> Vec<Option<T>> {
+/// A strategy in the race.
+struct Racer {
+    exec: Executor,
+    cache: Option<Arc<Counting>>,
+    folder: PathBuf,
+    measured: Measured,
+    /// Draws that have been used.
+    epoch: u64,
+    runs: bool,
+}
+
+impl Racer {
+    /// Fills the cache and runs the first cold and the first warm pass.
+    fn enter(
+        what: &Measure,
+        part: &Part,
+        strategy: Strategy,
+        folder: PathBuf,
+    ) -> io::Result<Result<Racer, Untried>> {
+        let mut plans = what.plans.to_vec();
+        plans[what.plan].strategy = strategy;
+        let cache = match strategy.split {
+            Split::None => None,
+            Split::After(_) => {
+                let path = folder.clone();
+                let (limit, policy) = (u64::MAX, Policy::Keep);
+                let options = Options { path, limit, min_free: 0, policy };
+                Some(Arc::new(Counting::new(DiskCache::open(options)?)))
+            }
+        };
+        let kept = cache.clone().map(|cache| cache as Arc<dyn Cache>);
+        let exec = Executor::new(Arc::clone(&what.source), kept, plans, what.seed)
+            .identified_by(what.identified_by);
+        let measured = Measured {
+            strategy,
+            samples: 0,
+            bad: 0,
+            offline_seconds: 0.0,
+            offline_error: 0.0,
+            stored_bytes: 0,
+            stored_error: 0.0,
+            cold: Vec::new(),
+            warm: Vec::new(),
+            beaten: false,
+        };
+        let mut racer = Racer { exec, cache, folder, measured, epoch: 0, runs: true };
+        let room = racer.fill(what, part);
+        let made = if room { racer.first_passes(what, part) } else { 0 };
+        if made == 0 || what.stop.load(Relaxed) {
+            racer.leave()?;
+        }
+        if !room {
+            return Ok(Err(Untried::NoRoom));
+        }
+        // What was stopped in the middle has no figures.
+        if what.stop.load(Relaxed) {
+            return Ok(Err(Untried::NoTime));
+        }
+        if made == 0 {
+            let why = racer.exec.bad_samples().list().into_iter().next();
+            let why = why.map_or("there is none".to_owned(), |(path, bad)| {
+                format!("the first: {}: {}", path.display(), bad.cause)
+            });
+            return Err(io::Error::other(format!("not one sample can be made; {why}")));
+        }
+        Ok(Ok(racer))
+    }
+
+    /// Materializes the part; whether there was room.
+    fn fill(&mut self, what: &Measure, part: &Part) -> bool {
+        let (exec, Some(cache)) = (&self.exec, &self.cache) else { return true };
+        let since = Instant::now();
+        let kept = each(what, part, |found| {
+            let since = Instant::now();
+            let job = found.job(exec.source()).ok()?;
+            let done = exec.materialize(job).ok()?;
+            Some((done, since.elapsed().as_secs_f64()))
+        });
+        let measured = &mut self.measured;
+        measured.offline_seconds = since.elapsed().as_secs_f64();
+        if kept.iter().flatten().any(|(done, _)| *done == Materialized::NoRoom) {
+            return false;
+        }
+        measured.stored_bytes = cache.status().bytes;
+        let seconds: Vec<f64> =
+            kept.iter().map(|kept| kept.map_or(0.0, |(_, seconds)| seconds)).collect();
+        let bytes = |found: &Found| {
+            let key = exec.key_of(found.job(exec.source()).ok()?)?;
+            Some(cache.bytes(&key) as f64)
+        };
+        let bytes: Vec<f64> =
+            part.samples.iter().map(|found| bytes(found).unwrap_or(0.0)).collect();
+        // Another run over the same samples takes another time, but the same bytes.
+        measured.offline_error = part.error(&seconds, 1.0);
+        measured.stored_error = part.error(&bytes, part.left_out);
+        true
+    }
+
+    /// A cold pass and a warm one; how many samples were made.
+    fn first_passes(&mut self, what: &Measure, part: &Part) -> usize {
+        let (made, cold) = self.cold(what, part);
+        let warm = self.pass(what, part, SHORTEST_PASS).1;
+        self.measured.samples = made;
+        self.measured.bad = part.samples.len().saturating_sub(made);
+        self.measured.cold.push(cold);
+        self.measured.warm.push(warm);
+        made
+    }
+
+    /// One more pass of those that count.
+    fn turn(&mut self, what: &Measure, part: &Part) {
+        let warm = self.estimate(what).fits;
+        let (_, rate) =
+            if warm { self.pass(what, part, SHORTEST_PASS) } else { self.cold(what, part) };
+        if !what.stop.load(Relaxed) {
+            let passes = if warm { &mut self.measured.warm } else { &mut self.measured.cold };
+            passes.push(rate);
+        }
+    }
+
+    fn cold(&mut self, what: &Measure, part: &Part) -> (usize, f64) {
+        for found in &part.samples {
+            // Refused at worst for a file that can't be read either: that one is counted as bad.
+            let _ = self.exec.source().forget_pages(&found.path);
+        }
+        if let Some(cache) = &self.cache {
+            cache.forget_pages();
+        }
+        self.pass(what, part, Duration::ZERO)
+    }
+
+    /// Serves every sample, once or as often as it takes to be `at_least` so long: how many were
+    /// made each time, and samples a second.
+    fn pass(&mut self, what: &Measure, part: &Part, at_least: Duration) -> (usize, f64) {
+        let since = Instant::now();
+        let mut all = 0;
+        loop {
+            let (exec, epoch) = (&self.exec, self.epoch);
+            let served = each(what, part, |found| {
+                let job = found.job(exec.source()).ok()?;
+                let served = exec.serve(job, epoch).ok()?;
+                // What can't be handed over here, a mount can: then only its time is missing.
+                Some(hand_over(&served).is_ok())
+            });
+            let made = served.iter().flatten().count();
+            self.epoch += 1;
+            all += made;
+            let took = since.elapsed();
+            if took >= at_least || made == 0 || what.stop.load(Relaxed) {
+                return (made, all as f64 / took.as_secs_f64());
+            }
+        }
+    }
+
+    fn estimate(&self, what: &Measure) -> Estimate {
+        Estimate::new(self.measured.clone(), &what.whole)
+    }
+
+    /// Runs no more, and gives back its room on the disk.
+    fn leave(&mut self) -> io::Result<()> {
+        self.runs = false;
+        if self.folder.exists() {
+            std::fs::remove_dir_all(&self.folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs `work` on every sample, on all threads. By the sample's place; none where it failed or the
+/// work was stopped.
+fn each<T: Send>(
+    what: &Measure,
+    part: &Part,
+    work: impl Fn(&Found) -> Option<T> + Sync,
+) -> Vec<Option<T>> {
     let next = AtomicUsize::new(0);
     let run = || {
         let mut done = Vec::new();
-        while let Some(found) = what.samples.get(next.fetch_add(1, Relaxed)) {
-            if what.stop.load(Relaxed) {
-                break;
+        loop {
+            let place = next.fetch_add(1, Relaxed);
+            match part.samples.get(place) {
+                Some(found) if !what.stop.load(Relaxed) => done.push((place, work(found))),
+                _ => return done,
             }
-            done.push(work(found));
         }
-        done
     };
+    let mut all: Vec<Option<T>> = part.samples.iter().map(|_| None).collect();
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..what.threads).map(|_| scope.spawn(run)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-    })
+        for (place, value) in
+            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default())
+        {
+            all[place] = value;
+        }
+    });
+    all
 }

@@ -5,32 +5,56 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::Choice;
-use super::choose::Estimate;
+use super::estimate::Estimate;
+use super::measure::Untried;
+use super::stats::{self, Interval};
 use crate::pipeline::Pipeline;
 use crate::units::{bytes, duration, rate};
 
-/// A table of at most 100 columns, best first, the best marked with `*`.
+/// A table of at most 100 columns, best first, the best marked with `*`, the Pareto front with `+`.
 pub fn table(choice: &Choice, pipeline: &Pipeline) -> String {
     let mut out = format!(
-        "  {:<24}{:<9}{:>14}{:>12}{:>12}{:>12}\n",
-        "split", "codec", "prepare", "stored", "cold", "warm"
+        "  {:<22}{:<11}{:>13}{:>12}{:>10}{:>10}{:>8}\n",
+        "split", "codec", "prepare", "stored", "cold", "warm", "+-"
     );
     for (place, estimate) in choice.ranked.iter().enumerate() {
-        let mark = if place == 0 { '*' } else { ' ' };
+        let mark = match place {
+            0 => '*',
+            _ if choice.front[place] => '+',
+            _ => ' ',
+        };
         let measured = &estimate.measured;
         // Writing to a string cannot fail.
-        let _ = writeln!(
+        let _ = write!(
             out,
-            "{mark} {:<24}{:<9}{:>14}{:>12}{:>12}{:>12}",
+            "{mark} {:<22}{:<11}{:>13}{:>12}{:>10}{:>10}{:>6.0} %",
             pipeline.split_name(measured.strategy.split),
             measured.strategy.codec,
-            duration(estimate.offline_seconds),
-            bytes(estimate.stored_bytes),
-            rate(measured.cold),
-            rate(measured.warm_median()),
+            duration(estimate.prepare.mean),
+            bytes(estimate.stored_bytes()),
+            rate(stats::of_passes(&measured.cold).mean),
+            rate(stats::of_passes(&measured.warm).mean),
+            (estimate.throughput.share() * 100.0).max(1.0),
+        );
+        out.push_str(if measured.beaten { "  beaten\n" } else { "\n" });
+    }
+    for (strategy, why) in &choice.untried {
+        let _ = writeln!(
+            out,
+            "  {:<22}{:<11}  {}",
+            pipeline.split_name(strategy.split),
+            strategy.codec,
+            words(*why),
         );
     }
     out
+}
+
+fn words(why: Untried) -> &'static str {
+    match why {
+        Untried::NoTime => "not tried: the time was over",
+        Untried::NoRoom => "not tried: no room on the cache's disk",
+    }
 }
 
 /// An object a pipeline; docs/PROFILE.md describes it.
@@ -41,27 +65,49 @@ pub fn json(
     population: usize,
     threads: usize,
 ) -> Value {
-    let strategy = |estimate: &Estimate| {
+    let interval = |of: Interval| json!([of.low, of.high]);
+    let strategy = |place: usize, estimate: &Estimate| {
         let measured = &estimate.measured;
         json!({
             "split": pipeline.split_name(measured.strategy.split),
             "codec": measured.strategy.codec.to_string(),
             "samples_measured": measured.samples,
             "samples_bad": measured.bad,
-            "prepare_seconds": estimate.offline_seconds,
-            "stored_bytes": estimate.stored_bytes,
+            "prepare_seconds": estimate.prepare.mean,
+            "prepare_seconds_interval": interval(estimate.prepare),
+            "stored_bytes": estimate.stored_bytes(),
+            "stored_bytes_interval": interval(estimate.stored),
             "cold_samples_per_second": measured.cold,
             "warm_samples_per_second": measured.warm,
             "fits_in_memory": estimate.fits,
-            "throughput": estimate.throughput,
+            "throughput": estimate.throughput.mean,
+            "throughput_interval": interval(estimate.throughput),
+            "cost": choice.costs[place].mean,
+            "pareto": choice.front[place],
+            "beaten": measured.beaten,
         })
     };
+    let untried = choice.untried.iter().map(|(strategy, why)| {
+        json!({
+            "split": pipeline.split_name(strategy.split),
+            "codec": strategy.codec.to_string(),
+            "why": words(*why),
+        })
+    });
     json!({
         "match": patterns,
         "samples": population,
         "threads": threads,
-        "best": choice.ranked.first().map(strategy),
-        "strategies": choice.ranked.iter().map(strategy).collect::<Vec<_>>(),
+        "best": choice.ranked.first().map(|best| strategy(0, best)),
+        "meets_limits": choice.meets,
+        "strategies": choice
+            .ranked
+            .iter()
+            .enumerate()
+            .map(|(place, one)| strategy(place, one))
+            .collect::<Vec<_>>(),
+        "untried": untried.collect::<Vec<_>>(),
         "why": choice.why,
+        "notes": choice.notes,
     })
 }
