@@ -3,6 +3,8 @@
 //!
 //! Measuring, choosing and reporting are apart: only [`measure`] has a clock.
 
+mod bottleneck;
+mod breakdown;
 mod choose;
 mod estimate;
 mod goal;
@@ -13,6 +15,8 @@ mod report;
 mod stats;
 mod strata;
 
+pub use bottleneck::{bottleneck, breakdown_table};
+pub use breakdown::{Breakdown, Portion, Work};
 pub use choose::{Choice, choose};
 pub use estimate::{Estimate, Measured, Whole};
 pub use goal::{Goal, Limits, Objective};

@@ -194,13 +194,15 @@ impl Profile {
         };
         let notes: String = choice.notes.iter().map(|note| format!("note: {note}\n")).collect();
         format!(
-            "pipeline {}  {}\n{}, measured on {made} with {}{bad}\n\n{}\nbest: {}\n{notes}",
+            "pipeline {}  {}\n{}, measured on {made} with {}{bad}\n\n{}\n{}\nbest: {}\nbottleneck: {}\n{notes}",
             at + 1,
             plan.matcher.patterns().join(" "),
             several(set.samples.len(), "sample"),
             several(self.threads(), "thread"),
             profile::table(choice, &plan.pipeline),
+            profile::breakdown_table(choice, &plan.pipeline),
             choice.why,
+            profile::bottleneck(choice, &plan.pipeline),
         )
     }
 }

@@ -1,5 +1,6 @@
 //! What the figures of a part of the set say of the whole set.
 
+use super::breakdown::Breakdown;
 use super::stats::{self, Interval};
 use crate::pipeline::{Split, Strategy};
 
@@ -24,6 +25,10 @@ pub struct Measured {
     pub cold: Vec<f64>,
     /// The same read from memory.
     pub warm: Vec<f64>,
+    /// Where the time of the cold passes went.
+    pub cold_time: Breakdown,
+    /// Where that of the warm ones went.
+    pub warm_time: Breakdown,
     /// Whether it was dropped when it was clearly beaten.
     pub beaten: bool,
 }
@@ -80,6 +85,11 @@ impl Estimate {
     /// The passes that count: warm or cold ones.
     pub fn passes(&self) -> &[f64] {
         if self.fits { &self.measured.warm } else { &self.measured.cold }
+    }
+
+    /// Where the time of the passes that count went.
+    pub fn time(&self) -> &Breakdown {
+        if self.fits { &self.measured.warm_time } else { &self.measured.cold_time }
     }
 
     /// Bytes that the whole set takes in the cache.

@@ -6,12 +6,13 @@ mod hand_over;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use counting::Counting;
 use hand_over::hand_over;
 
+use super::breakdown::{Breakdown, Snapshot};
 use super::estimate::{Estimate, Measured, Whole};
 use super::goal::Goal;
 use super::{race, stats, strata, strategies};
@@ -223,6 +224,8 @@ impl Racer {
             stored_error: 0.0,
             cold: Vec::new(),
             warm: Vec::new(),
+            cold_time: Breakdown::default(),
+            warm_time: Breakdown::default(),
             beaten: false,
         };
         let mut racer = Racer { exec, cache, folder, measured, epoch: 0, runs: true };
@@ -280,27 +283,32 @@ impl Racer {
 
     /// A cold pass and a warm one; how many samples were made.
     fn first_passes(&mut self, what: &Measure, part: &Part) -> usize {
-        let (made, cold) = self.cold(what, part);
-        let warm = self.pass(what, part, SHORTEST_PASS).1;
+        let (made, cold, cold_time) = self.cold(what, part);
+        let (_, warm, warm_time) = self.pass(what, part, SHORTEST_PASS);
         self.measured.samples = made;
         self.measured.bad = part.samples.len().saturating_sub(made);
         self.measured.cold.push(cold);
         self.measured.warm.push(warm);
+        self.measured.cold_time.add(&cold_time);
+        self.measured.warm_time.add(&warm_time);
         made
     }
 
     /// One more pass of those that count.
     fn turn(&mut self, what: &Measure, part: &Part) {
         let warm = self.estimate(what).fits;
-        let (_, rate) =
+        let (_, rate, time) =
             if warm { self.pass(what, part, SHORTEST_PASS) } else { self.cold(what, part) };
-        if !what.stop.load(Relaxed) {
-            let passes = if warm { &mut self.measured.warm } else { &mut self.measured.cold };
-            passes.push(rate);
+        if what.stop.load(Relaxed) {
+            return;
         }
+        let Measured { cold, cold_time, warm: warms, warm_time, .. } = &mut self.measured;
+        let (passes, times) = if warm { (warms, warm_time) } else { (cold, cold_time) };
+        passes.push(rate);
+        times.add(&time);
     }
 
-    fn cold(&mut self, what: &Measure, part: &Part) -> (usize, f64) {
+    fn cold(&mut self, what: &Measure, part: &Part) -> (usize, f64, Breakdown) {
         for found in &part.samples {
             // Refused at worst for a file that can't be read either: that one is counted as bad.
             let _ = self.exec.source().forget_pages(&found.path);
@@ -312,8 +320,10 @@ impl Racer {
     }
 
     /// Serves every sample, once or as often as it takes to be `at_least` so long: how many were
-    /// made each time, and samples a second.
-    fn pass(&mut self, what: &Measure, part: &Part, at_least: Duration) -> (usize, f64) {
+    /// made each time, samples a second, and where the time went.
+    fn pass(&mut self, what: &Measure, part: &Part, at_least: Duration) -> (usize, f64, Breakdown) {
+        let before = Snapshot::of(self.exec.meter(), what.plan);
+        let handed = AtomicU64::new(0);
         let since = Instant::now();
         let mut all = 0;
         loop {
@@ -321,15 +331,23 @@ impl Racer {
             let served = each(what, part, |found| {
                 let job = found.job(exec.source()).ok()?;
                 let served = exec.serve(job, epoch).ok()?;
+                let since = Instant::now();
                 // What can't be handed over here, a mount can: then only its time is missing.
-                Some(hand_over(&served).is_ok())
+                let ok = hand_over(&served).is_ok();
+                handed.fetch_add(since.elapsed().as_nanos() as u64, Relaxed);
+                Some(ok)
             });
             let made = served.iter().flatten().count();
             self.epoch += 1;
             all += made;
             let took = since.elapsed();
             if took >= at_least || made == 0 || what.stop.load(Relaxed) {
-                return (made, all as f64 / took.as_secs_f64());
+                let threads = what.threads.min(part.samples.len()).max(1) as f64;
+                let took = took.as_secs_f64();
+                let handed = handed.load(Relaxed) as f64 * 1e-9;
+                let after = Snapshot::of(self.exec.meter(), what.plan);
+                let time = before.until(&after, handed, took * threads);
+                return (made, all as f64 / took, time);
             }
         }
     }

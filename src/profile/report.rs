@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::Choice;
+use super::bottleneck;
 use super::estimate::Estimate;
 use super::measure::Untried;
 use super::stats::{self, Interval};
@@ -85,6 +86,7 @@ pub fn json(
             "cost": choice.costs[place].mean,
             "pareto": choice.front[place],
             "beaten": measured.beaten,
+            "time_of_a_sample": bottleneck::json(estimate.time(), pipeline),
         })
     };
     let untried = choice.untried.iter().map(|(strategy, why)| {
@@ -108,6 +110,7 @@ pub fn json(
             .collect::<Vec<_>>(),
         "untried": untried.collect::<Vec<_>>(),
         "why": choice.why,
+        "bottleneck": bottleneck::bottleneck(choice, pipeline),
         "notes": choice.notes,
     })
 }

@@ -26,7 +26,8 @@ fn the_table_has_every_legal_strategy() {
     let run = set.run("profile", &["--threads", "2", "--budget", "10s"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     let lines: Vec<&str> = run.stdout.lines().collect();
-    let is_table = |line: &&&str| !line.starts_with("best: ") && !line.starts_with("note: ");
+    let sentences = ["best: ", "bottleneck: ", "note: "];
+    let is_table = |line: &&&str| !sentences.iter().any(|start| line.starts_with(start));
     assert_eq!(lines[0], "pipeline 1  **/*.ppm");
     assert_eq!(lines[1], "30 samples, measured on 30 with 2 threads");
     let rows: Vec<Vec<&str>> = lines[3..]
@@ -49,6 +50,10 @@ fn the_table_has_every_legal_strategy() {
     }
     assert_eq!(run.stdout.matches("\n* ").count(), 1, "the best is marked");
     assert!(run.stdout.contains("\nbest: split `"), "{run:?}");
+    for part in ["  source read ", "  1 decode_image ", "  copies to the reader "] {
+        assert!(lines.iter().any(|line| line.starts_with(part)), "{run:?}");
+    }
+    assert!(run.stdout.contains("\nbottleneck: "), "{run:?}");
     assert!(lines.iter().filter(is_table).all(|line| line.chars().count() <= 100));
     assert!(left_behind(&set).is_empty(), "{:?}", left_behind(&set));
     assert!(!set.text().contains("[strategy]"), "nothing is written without `--apply`");
@@ -90,6 +95,9 @@ fn json_is_as_documented() {
     for strategy in strategies {
         assert_eq!(keys(strategy), documented("### A strategy"));
         assert_eq!(strategy["samples_measured"], 5);
+        let times = strategy["time_of_a_sample"].as_array().unwrap();
+        assert!(times.iter().all(|time| keys(time) == documented("### A part of a sample's time")));
+        assert!(times.len() >= 3);
         let passes = strategy["warm_samples_per_second"].as_array().unwrap().len();
         assert!((1..=24).contains(&passes), "{strategy}");
     }

@@ -3,8 +3,10 @@
 use super::*;
 use crate::output::Output;
 use crate::pipeline::Strategy;
+use crate::profile::breakdown::{Breakdown, Portion, Work};
 use crate::profile::goal::Limits;
 use crate::profile::table;
+use crate::profile::{bottleneck, breakdown_table};
 use crate::sample::Codec;
 use crate::step;
 
@@ -31,6 +33,8 @@ fn measured(split: Split, codec: Codec, stored: u64, cold: f64, warm: f64) -> Me
         stored_error: 0.05,
         cold: vec![cold],
         warm: vec![warm * 0.99, warm, warm * 1.01],
+        cold_time: Breakdown::default(),
+        warm_time: Breakdown::default(),
         beaten: false,
     }
 }
@@ -283,4 +287,53 @@ fn the_published_figures_give_the_published_winners() {
         let best = (0..known.len()).min_by(|a, b| costs[*a].mean.total_cmp(&costs[*b].mean));
         assert_eq!(best, Some(winner), "{name}");
     }
+}
+
+fn times(portions: &[(Work, f64, f64)]) -> Breakdown {
+    let portion = |(work, ms, bytes): &(Work, f64, f64)| Portion {
+        work: *work,
+        seconds: ms * 0.1,
+        bytes: bytes * 100.0,
+    };
+    Breakdown { samples: 100.0, portions: portions.iter().map(portion).collect() }
+}
+
+#[test]
+fn the_bottleneck_is_named_with_what_helps() {
+    let mut figures = figures();
+    figures[0].warm_time = times(&[
+        (Work::SourceRead, 0.5, 100e3),
+        (Work::Step(0), 8.1, 500e3),
+        (Work::Step(1), 1.0, 200e3),
+        (Work::Step(2), 0.1, 150e3),
+        (Work::HandOver, 0.2, 150e3),
+        (Work::Other, 0.1, 150e3),
+    ]);
+    figures[4].warm_time = times(&[
+        (Work::CacheRead, 0.1, 180e3),
+        (Work::Decompress, 0.5, 200e3),
+        (Work::Step(2), 0.1, 150e3),
+        (Work::HandOver, 0.2, 150e3),
+        (Work::Other, 0.1, 150e3),
+    ]);
+    let choice = fastest(figures, whole(10_000, PLENTY));
+    assert_eq!(
+        breakdown_table(&choice, &pipeline()),
+        "\x20 of a sample's time            bytes in   bytes out   ratio   kept: none   kept: best
+  source read                               97.7 KiB             500.0 us
+  cache read                               175.8 KiB                          100.0 us
+  decompress                               195.3 KiB                          500.0 us
+  1 decode_image                97.7 KiB   488.3 KiB    5.00       8.1 ms
+  2 resize                     488.3 KiB   195.3 KiB    0.40       1.0 ms
+  3 random_crop                195.3 KiB   146.5 KiB    0.75     100.0 us     100.0 us
+  copies to the reader                                           200.0 us     200.0 us
+  other                                                          100.0 us     100.0 us
+"
+    );
+    assert_eq!(
+        bottleneck(&choice, &pipeline()),
+        "with nothing kept it is `decode_image`, 81 % of the time; cut after `resize`: 9.8 times the \
+         throughput for 1.8 GiB. Then it is decompress, 50 % of the time: the codec `lz4` or `none` \
+         if there is room, or `[cache] memory`"
+    );
 }
