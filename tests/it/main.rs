@@ -4,6 +4,7 @@ mod cache;
 mod care;
 mod cmd;
 mod docs;
+mod keys;
 mod layers;
 mod materialize;
 mod model;
