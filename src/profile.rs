@@ -12,6 +12,7 @@ mod measure;
 mod notes;
 mod race;
 mod report;
+mod served;
 mod stats;
 mod strata;
 
@@ -20,7 +21,7 @@ pub use breakdown::{Breakdown, Portion, Work};
 pub use choose::{Choice, choose};
 pub use estimate::{Estimate, Measured, Whole};
 pub use goal::{Goal, Limits, Objective};
-pub use measure::{Measure, Outcome, Progress, Untried, measure};
+pub use measure::{Measure, Mounted, Mounts, Outcome, Progress, Untried, measure};
 pub use report::{json, table};
 pub use stats::Interval;
 pub use strata::strata;

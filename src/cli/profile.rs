@@ -1,6 +1,7 @@
 //! `parbake profile`: measures every strategy and says which is best.
 
 mod goal;
+mod mounting;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,10 +14,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::ConfigArgs;
+use mounting::{MOUNTPOINT, Mounting};
+
 use super::say::{self, Done, Failure, Progress, talk};
 use super::setup::{Setup, cores, no_match, one_or_more, some_threads, stop_flag};
 use crate::config::{Config, with_strategy};
 use crate::exec::{Executor, Found, Plan};
+use crate::fuse;
 use crate::profile::{self, Choice, Goal, Measure, Whole};
 use crate::source::Source;
 use crate::units::{count, parse_duration};
@@ -151,6 +155,14 @@ impl Profile {
             source_bytes: set.sizes.iter().sum(),
             memory: memory(),
         };
+        let mounting = Mounting {
+            setup: run.setup,
+            config: &self.config.config,
+            source: Arc::clone(run.source),
+            plan: at,
+            scratch: &run.scratch.folder,
+            threads: self.threads(),
+        };
         let progress = Progress::new("strategies", profile::strategies(pipeline).len());
         let outcome = profile::measure(
             &Measure {
@@ -166,6 +178,7 @@ impl Profile {
                 scratch: &run.scratch.folder,
                 threads: self.threads(),
                 seed: config.seed,
+                mounts: &mounting,
                 budget,
                 stop: run.stop,
             },
@@ -192,9 +205,10 @@ impl Profile {
             0 => String::new(),
             bad => format!(", {} more are bad", count(bad as u64)),
         };
+        let served: String = choice.served.iter().map(|line| format!("served: {line}\n")).collect();
         let notes: String = choice.notes.iter().map(|note| format!("note: {note}\n")).collect();
         format!(
-            "pipeline {}  {}\n{}, measured on {made} with {}{bad}\n\n{}\n{}\nbest: {}\nbottleneck: {}\n{notes}",
+            "pipeline {}  {}\n{}, measured on {made} with {}{bad}\n\n{}\n{}\nbest: {}\nbottleneck: {}\n{served}{notes}",
             at + 1,
             plan.matcher.patterns().join(" "),
             several(set.samples.len(), "sample"),
@@ -290,6 +304,12 @@ fn sweep(cache: &Path) {
         // One without its lock was made a moment ago, by a process that is about to lock it.
         let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
         if lock.try_lock().is_ok() {
+            for inside in entry.path().read_dir().into_iter().flatten().flatten() {
+                // A mount outlives whoever had it made, and ends with its name.
+                if inside.file_name().to_string_lossy().starts_with(MOUNTPOINT) {
+                    let _ = fuse::detach(&inside.path());
+                }
+            }
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }

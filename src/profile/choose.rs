@@ -4,6 +4,7 @@ use super::estimate::{Estimate, Measured, Whole};
 use super::goal::{Goal, Objective};
 use super::measure::{Outcome, Untried};
 use super::notes::notes;
+use super::served;
 use super::stats::{self, Interval};
 use crate::pipeline::{Pipeline, Split, Strategy};
 use crate::units::{bytes, duration, rate};
@@ -23,6 +24,8 @@ pub struct Choice {
     pub untried: Vec<(Strategy, Untried)>,
     /// Which it is and why, in one sentence.
     pub why: String,
+    /// What came of reading from a mount: a line each strategy, or why there is none.
+    pub served: Vec<String>,
     /// What is to be known before the figures are believed.
     pub notes: Vec<String>,
 }
@@ -31,20 +34,27 @@ pub struct Choice {
 /// least for each sample a second is best.
 ///
 /// A judgement, not a measurement. Some of it is what two runs of one strategy differ by; the rest
-/// is for what isn't measured because it is the same for all: the kernel's messages and the
-/// reader's own work.
-/// Where these take as long as the making, a lead of a tenth is one of a twentieth to who reads,
-/// and it would be paid for in storage for good: float32 is four times the bytes of uint8.
+/// is for the reader's own work, which is the same for all. A lead of this size would be paid for in
+/// storage for good: float32 is four times the bytes of uint8.
 pub(super) const AS_FAST: f64 = 0.10;
+
+/// The largest lead that is taken to be chance where the figures don't say otherwise.
+const BY_CHANCE: f64 = 0.25;
 
 /// Sums and prices that differ by no more than this share are the same.
 const SAME: f64 = 0.01;
 
 /// Ranks the strategies for the whole set. `None` if nothing was measured.
 pub fn choose(outcome: Outcome, pipeline: &Pipeline, whole: &Whole, goal: &Goal) -> Option<Choice> {
-    let Outcome { measured, untried } = outcome;
+    let Outcome { measured, untried, unmounted } = outcome;
     let estimates: Vec<Estimate> =
         measured.into_iter().map(|measured: Measured| Estimate::new(measured, whole)).collect();
+    let mut served = served::lines(&estimates, pipeline);
+    let estimates = match served::kernel_seconds(&estimates) {
+        Some(seconds) => estimates.into_iter().map(|one| one.through(seconds)).collect(),
+        None => estimates,
+    };
+    served.extend(unmounted.map(|why| format!("not read from a mount: {why}")));
     let costs = goal.objective.costs(&estimates);
     let mut ranked: Vec<(Estimate, Interval)> = estimates.into_iter().zip(costs).collect();
     // Who keeps to the limits first; of the others, who is nearest to them.
@@ -61,8 +71,16 @@ pub fn choose(outcome: Outcome, pipeline: &Pipeline, whole: &Whole, goal: &Goal)
         _ if goal.objective.is_time() => cost.mean / (1.0 - AS_FAST),
         _ => cost.mean * (1.0 + SAME),
     };
+    // A lead that may be chance is none, but for those that were dropped before much was known.
+    let by_chance = |one: &Estimate, cost: &Interval| {
+        goal.objective == Objective::Throughput
+            && !one.measured.beaten
+            && cost.mean * (1.0 - BY_CHANCE) <= ranked[0].1.mean
+            && ahead(one, first).high >= 1.0
+    };
     let equal = |(one, cost): &(Estimate, Interval)| {
-        cost.mean <= most && (!meets || goal.limits.broken(one).is_none())
+        (cost.mean <= most || meets && by_chance(one, cost))
+            && (!meets || goal.limits.broken(one).is_none())
     };
     // Storage for each sample a second: a fifth less of it is worth a tenth of the speed, a
     // twentieth less isn't.
@@ -76,7 +94,7 @@ pub fn choose(outcome: Outcome, pipeline: &Pipeline, whole: &Whole, goal: &Goal)
     let (ranked, costs): (Vec<Estimate>, Vec<Interval>) = ranked.into_iter().unzip();
     let why = sentence(&ranked, &costs, meets, pipeline, goal);
     let (front, notes) = (front(&ranked), notes(&ranked, whole));
-    Some(Choice { ranked, costs, front, meets, untried, why, notes })
+    Some(Choice { ranked, costs, front, meets, untried, why, served, notes })
 }
 
 /// Whether each is on the Pareto front: none is faster and as small, or smaller and as fast.
@@ -102,6 +120,11 @@ fn sentence(
         format!("split `{split}`, codec `{}`", estimate.measured.strategy.codec)
     };
     let memory = if best.fits { "from memory" } else { "from the disk" };
+    let memory = if best.measured.mounted.is_empty() {
+        memory.to_owned()
+    } else {
+        format!("{memory} through a mount")
+    };
     let mut why = format!("{}: {} {memory}", name(best), rate(best.throughput.mean));
     if let Some(broken) = goal.limits.broken(best).filter(|_| !meets) {
         why = format!("no strategy keeps to the limits; nearest is {why}, but {broken}");
@@ -133,6 +156,20 @@ fn sentence(
     why
 }
 
+/// How many times as fast as the other one is. Turns that were taken together tell more than the
+/// intervals.
+fn ahead(one: &Estimate, other: &Estimate) -> Interval {
+    let mounted = [one, other].map(|one| one.measured.mounted.as_slice());
+    if mounted.iter().all(|passes| !passes.is_empty()) {
+        return stats::ratio(mounted[0], mounted[1]);
+    }
+    if mounted.iter().all(|passes| passes.is_empty()) && one.fits == other.fits {
+        return stats::ratio(one.passes(), other.passes());
+    }
+    let (a, b) = (one.throughput, other.throughput);
+    Interval { mean: a.mean / b.mean, low: a.low / b.high, high: a.high / b.low }
+}
+
 /// By how much the second one loses, and whether that may be chance.
 fn runner_up(
     best: &Estimate,
@@ -151,13 +188,7 @@ fn runner_up(
         let words = goal.objective.words(costs[1].mean);
         return format!("next is {rival}, with {words} ({chance})");
     }
-    // Turns that were taken together tell more than the intervals.
-    let ahead = if best.fits == second.fits {
-        stats::ratio(second.passes(), best.passes())
-    } else {
-        let (a, b) = (second.throughput, best.throughput);
-        Interval { mean: a.mean / b.mean, low: a.low / b.high, high: a.high / b.low }
-    };
+    let ahead = ahead(second, best);
     let chance =
         if ahead.low <= 1.0 && ahead.high >= 1.0 { "within the noise" } else { "beyond the noise" };
     let pace = rate(second.throughput.mean);

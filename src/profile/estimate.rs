@@ -1,6 +1,7 @@
 //! What the figures of a part of the set say of the whole set.
 
 use super::breakdown::Breakdown;
+use super::served;
 use super::stats::{self, Interval};
 use crate::pipeline::{Split, Strategy};
 
@@ -25,6 +26,10 @@ pub struct Measured {
     pub cold: Vec<f64>,
     /// The same read from memory.
     pub warm: Vec<f64>,
+    /// Samples a second, read from a mount by plain reads of files; none if it wasn't mounted.
+    pub mounted: Vec<f64>,
+    /// The passes without the mount that took turns with those.
+    pub beside: Vec<f64>,
     /// Where the time of the cold passes went.
     pub cold_time: Breakdown,
     /// Where that of the warm ones went.
@@ -55,7 +60,8 @@ pub struct Estimate {
     pub stored: Interval,
     /// Whether what an epoch reads fits in memory: the warm figure counts then, else the cold one.
     pub fits: bool,
-    /// Samples a second to expect: warm or cold.
+    /// Samples a second to expect, warm or cold: from the executor, or from a mount once one was
+    /// measured ([`Estimate::through`]).
     pub throughput: Interval,
     /// Samples of the whole set.
     pub population: usize,
@@ -80,6 +86,17 @@ impl Estimate {
         let throughput = stats::of_passes(if fits { &measured.warm } else { &measured.cold });
         let population = whole.population;
         Estimate { measured, prepare, stored, fits, throughput, population }
+    }
+
+    /// The same as a reader of a mount sees it, who waits so many seconds longer for each sample.
+    #[must_use]
+    pub fn through(self, seconds: f64) -> Estimate {
+        let throughput = if self.measured.mounted.is_empty() {
+            served::slower(self.throughput, seconds)
+        } else {
+            stats::of_passes(&self.measured.mounted)
+        };
+        Estimate { throughput, ..self }
     }
 
     /// The passes that count: warm or cold ones.

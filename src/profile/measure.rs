@@ -2,6 +2,9 @@
 
 mod counting;
 mod hand_over;
+mod mounted;
+
+pub use mounted::{Mounted, Mounts};
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,6 +50,8 @@ pub struct Measure<'a> {
     pub threads: usize,
     /// The seed of random draws.
     pub seed: u64,
+    /// Who mounts the best ones.
+    pub mounts: &'a dyn Mounts,
     /// How long it may take.
     pub budget: Duration,
     /// Raised to end early with what there is.
@@ -60,6 +65,8 @@ pub struct Outcome {
     pub measured: Vec<Measured>,
     /// The strategies that weren't, and why.
     pub untried: Vec<(Strategy, Untried)>,
+    /// Why none was read from a mount, if none was.
+    pub unmounted: Option<String>,
 }
 
 /// Why a strategy has no figures.
@@ -77,6 +84,12 @@ pub type Progress<'a> = dyn FnMut(usize, Strategy) + 'a;
 /// Turns after which no figure gets better.
 const MOST_TURNS: usize = 24;
 
+/// How many are read from a mount.
+const FINALISTS: usize = 3;
+
+/// How often at most.
+const MOUNTED_TURNS: usize = 8;
+
 /// A pass that is shorter says more of the clock and of starting threads than of the work: it goes
 /// over the samples again.
 const SHORTEST_PASS: Duration = Duration::from_millis(40);
@@ -87,7 +100,8 @@ const SHORTEST_PASS: Duration = Duration::from_millis(40);
 /// # Errors
 /// If the scratch folder can't be used, or not one sample can be made.
 pub fn measure(what: &Measure, progress: &mut Progress) -> io::Result<Outcome> {
-    let end = Instant::now() + what.budget;
+    let since = Instant::now();
+    let (end, all_end) = (since + what.budget.mul_f64(0.8), since + what.budget);
     let all = strategies(&what.plans[what.plan].pipeline);
     let part = Part::new(what, all.len());
     let mut outcome = Outcome::default();
@@ -125,6 +139,11 @@ pub fn measure(what: &Measure, progress: &mut Progress) -> io::Result<Outcome> {
             break;
         }
     }
+    outcome.unmounted = if what.stop.load(Relaxed) || Instant::now() >= all_end {
+        Some("the time was over".to_owned())
+    } else {
+        read_mounted(what, &part, &mut racers, all_end).err()
+    };
     for racer in &mut racers {
         racer.leave()?;
     }
@@ -138,6 +157,37 @@ fn drop_beaten(what: &Measure, racers: &mut [Racer]) -> io::Result<()> {
         if racer.runs && beaten {
             racer.measured.beaten = true;
             racer.leave()?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the best few from mounts, by turns with passes without one.
+fn read_mounted(
+    what: &Measure,
+    part: &Part,
+    racers: &mut [Racer],
+    end: Instant,
+) -> Result<(), String> {
+    let estimates: Vec<Estimate> = racers.iter().map(|racer| racer.estimate(what)).collect();
+    let costs = what.goal.objective.costs(&estimates);
+    let mut best: Vec<usize> = (0..racers.len()).filter(|at| racers[*at].runs).collect();
+    best.sort_by(|a, b| costs[*a].mean.total_cmp(&costs[*b].mean));
+    best.truncate(FINALISTS);
+    let mut mounts = Vec::new();
+    for at in best {
+        let mount = what.mounts.mount(racers[at].measured.strategy, &racers[at].folder)?;
+        let paths: Vec<Option<PathBuf>> =
+            part.samples.iter().map(|found| mount.path(found)).collect();
+        mounts.push((at, mount, paths));
+    }
+    for turn in 0..MOUNTED_TURNS {
+        for (at, _, paths) in &mounts {
+            // The first turn is all taken, or there would be nothing to compare.
+            if what.stop.load(Relaxed) || turn > 0 && Instant::now() >= end {
+                return Ok(());
+            }
+            racers[*at].mounted_turn(what, part, paths);
         }
     }
     Ok(())
@@ -160,7 +210,7 @@ impl Part {
         plans[what.plan].strategy = Strategy::NONE;
         let exec = Executor::new(Arc::clone(&what.source), None, plans, what.seed);
         let since = Instant::now();
-        each(what, &few, |found| exec.serve(found.job(exec.source()).ok()?, 0).ok());
+        each(what, &few, |_, found| exec.serve(found.job(exec.source()).ok()?, 0).ok());
         let pace = since.elapsed().as_secs_f64() / few.samples.len().max(1) as f64;
         Part::of(what, race::part(pace, strategies, what.budget.as_secs_f64(), what.most))
     }
@@ -224,6 +274,8 @@ impl Racer {
             stored_error: 0.0,
             cold: Vec::new(),
             warm: Vec::new(),
+            mounted: Vec::new(),
+            beside: Vec::new(),
             cold_time: Breakdown::default(),
             warm_time: Breakdown::default(),
             beaten: false,
@@ -255,7 +307,7 @@ impl Racer {
     fn fill(&mut self, what: &Measure, part: &Part) -> bool {
         let (exec, Some(cache)) = (&self.exec, &self.cache) else { return true };
         let since = Instant::now();
-        let kept = each(what, part, |found| {
+        let kept = each(what, part, |_, found| {
             let since = Instant::now();
             let job = found.job(exec.source()).ok()?;
             let done = exec.materialize(job).ok()?;
@@ -308,7 +360,41 @@ impl Racer {
         times.add(&time);
     }
 
+    /// A pass without the mount, and one of reading these files of it.
+    fn mounted_turn(&mut self, what: &Measure, part: &Part, paths: &[Option<PathBuf>]) {
+        let warm = self.estimate(what).fits;
+        let (_, beside, _) =
+            if warm { self.pass(what, part, SHORTEST_PASS) } else { self.cold(what, part) };
+        let at_least = if warm { SHORTEST_PASS } else { Duration::ZERO };
+        let (mut made, mut took) = (0, Duration::ZERO);
+        loop {
+            mounted::forget(paths.iter().flatten());
+            if !warm {
+                self.forget_pages(part);
+            }
+            let since = Instant::now();
+            let read = each(what, part, |place, _| {
+                std::fs::read(paths[place].as_ref()?).ok().map(|bytes| bytes.len())
+            });
+            took += since.elapsed();
+            let now = read.iter().flatten().count();
+            made += now;
+            if took >= at_least || now == 0 || what.stop.load(Relaxed) {
+                break;
+            }
+        }
+        if made > 0 && !what.stop.load(Relaxed) {
+            self.measured.mounted.push(made as f64 / took.as_secs_f64());
+            self.measured.beside.push(beside);
+        }
+    }
+
     fn cold(&mut self, what: &Measure, part: &Part) -> (usize, f64, Breakdown) {
+        self.forget_pages(part);
+        self.pass(what, part, Duration::ZERO)
+    }
+
+    fn forget_pages(&self, part: &Part) {
         for found in &part.samples {
             // Refused at worst for a file that can't be read either: that one is counted as bad.
             let _ = self.exec.source().forget_pages(&found.path);
@@ -316,7 +402,6 @@ impl Racer {
         if let Some(cache) = &self.cache {
             cache.forget_pages();
         }
-        self.pass(what, part, Duration::ZERO)
     }
 
     /// Serves every sample, once or as often as it takes to be `at_least` so long: how many were
@@ -328,7 +413,7 @@ impl Racer {
         let mut all = 0;
         loop {
             let (exec, epoch) = (&self.exec, self.epoch);
-            let served = each(what, part, |found| {
+            let served = each(what, part, |_, found| {
                 let job = found.job(exec.source()).ok()?;
                 let served = exec.serve(job, epoch).ok()?;
                 let since = Instant::now();
@@ -371,7 +456,7 @@ impl Racer {
 fn each<T: Send>(
     what: &Measure,
     part: &Part,
-    work: impl Fn(&Found) -> Option<T> + Sync,
+    work: impl Fn(usize, &Found) -> Option<T> + Sync,
 ) -> Vec<Option<T>> {
     let next = AtomicUsize::new(0);
     let run = || {
@@ -379,7 +464,7 @@ fn each<T: Send>(
         loop {
             let place = next.fetch_add(1, Relaxed);
             match part.samples.get(place) {
-                Some(found) if !what.stop.load(Relaxed) => done.push((place, work(found))),
+                Some(found) if !what.stop.load(Relaxed) => done.push((place, work(place, found))),
                 _ => return done,
             }
         }

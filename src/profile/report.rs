@@ -15,8 +15,8 @@ use crate::units::{bytes, duration, rate};
 /// A table of at most 100 columns, best first, the best marked with `*`, the Pareto front with `+`.
 pub fn table(choice: &Choice, pipeline: &Pipeline) -> String {
     let mut out = format!(
-        "  {:<22}{:<11}{:>13}{:>12}{:>10}{:>10}{:>8}\n",
-        "split", "codec", "prepare", "stored", "cold", "warm", "+-"
+        "  {:<20}{:<11}{:>12}{:>12}{:>9}{:>9}{:>9}{:>8}\n",
+        "split", "codec", "prepare", "stored", "cold", "warm", "served", "+-"
     );
     for (place, estimate) in choice.ranked.iter().enumerate() {
         let mark = match place {
@@ -28,13 +28,14 @@ pub fn table(choice: &Choice, pipeline: &Pipeline) -> String {
         // Writing to a string cannot fail.
         let _ = write!(
             out,
-            "{mark} {:<22}{:<11}{:>13}{:>12}{:>10}{:>10}{:>6.0} %",
+            "{mark} {:<20}{:<11}{:>12}{:>12}{:>9}{:>9}{:>9}{:>6.0} %",
             pipeline.split_name(measured.strategy.split),
             measured.strategy.codec,
             duration(estimate.prepare.mean),
             bytes(estimate.stored_bytes()),
             rate(stats::of_passes(&measured.cold).mean),
             rate(stats::of_passes(&measured.warm).mean),
+            rate(estimate.throughput.mean),
             (estimate.throughput.share() * 100.0).max(1.0),
         );
         out.push_str(if measured.beaten { "  beaten\n" } else { "\n" });
@@ -42,7 +43,7 @@ pub fn table(choice: &Choice, pipeline: &Pipeline) -> String {
     for (strategy, why) in &choice.untried {
         let _ = writeln!(
             out,
-            "  {:<22}{:<11}  {}",
+            "  {:<20}{:<11}  {}",
             pipeline.split_name(strategy.split),
             strategy.codec,
             words(*why),
@@ -80,6 +81,7 @@ pub fn json(
             "stored_bytes_interval": interval(estimate.stored),
             "cold_samples_per_second": measured.cold,
             "warm_samples_per_second": measured.warm,
+            "mounted_samples_per_second": measured.mounted,
             "fits_in_memory": estimate.fits,
             "throughput": estimate.throughput.mean,
             "throughput_interval": interval(estimate.throughput),
@@ -111,6 +113,7 @@ pub fn json(
         "untried": untried.collect::<Vec<_>>(),
         "why": choice.why,
         "bottleneck": bottleneck::bottleneck(choice, pipeline),
+        "served": choice.served,
         "notes": choice.notes,
     })
 }

@@ -26,7 +26,7 @@ fn the_table_has_every_legal_strategy() {
     let run = set.run("profile", &["--threads", "2", "--budget", "10s"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     let lines: Vec<&str> = run.stdout.lines().collect();
-    let sentences = ["best: ", "bottleneck: ", "note: "];
+    let sentences = ["best: ", "bottleneck: ", "served: ", "note: "];
     let is_table = |line: &&&str| !sentences.iter().any(|start| line.starts_with(start));
     assert_eq!(lines[0], "pipeline 1  **/*.ppm");
     assert_eq!(lines[1], "30 samples, measured on 30 with 2 threads");
@@ -35,7 +35,7 @@ fn the_table_has_every_legal_strategy() {
         .take_while(|line| !line.is_empty())
         .map(|line| line.trim_start_matches(['*', '+', ' ']).split_whitespace().collect())
         .collect();
-    assert_eq!(rows[0], ["split", "codec", "prepare", "stored", "cold", "warm", "+-"]);
+    assert_eq!(rows[0], ["split", "codec", "prepare", "stored", "cold", "warm", "served", "+-"]);
     assert_eq!(rows.len(), 1 + 1 + 3 + 2 * 4);
     for split in SPLITS {
         for codec in ["none", "lz4", "zstd:3", "picture:1"] {
@@ -54,6 +54,8 @@ fn the_table_has_every_legal_strategy() {
         assert!(lines.iter().any(|line| line.starts_with(part)), "{run:?}");
     }
     assert!(run.stdout.contains("\nbottleneck: "), "{run:?}");
+    assert!(run.stdout.contains("\nserved: split `"), "{run:?}");
+    assert!(run.stdout.contains(" read from a mount, "), "{run:?}");
     assert!(lines.iter().filter(is_table).all(|line| line.chars().count() <= 100));
     assert!(left_behind(&set).is_empty(), "{:?}", left_behind(&set));
     assert!(!set.text().contains("[strategy]"), "nothing is written without `--apply`");

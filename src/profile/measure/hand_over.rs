@@ -12,9 +12,8 @@ thread_local! {
 }
 
 /// This costs every strategy the same, and much of what a reader waits for. Left out, strategies
-/// that save a little before it would look better than any reader sees. What is still missing is
-/// what an opening costs that doesn't depend on bytes: the kernel's messages and a reader's own
-/// work.
+/// that save a little before it would look better than any reader sees. What is still missing, the
+/// kernel's messages, is told by reading the best few from a mount.
 struct HandOver {
     /// A file in memory, one a thread.
     file: Option<File>,
