@@ -27,28 +27,32 @@ pub use stats::Interval;
 pub use strata::strata;
 
 use crate::pipeline::{Pipeline, Split, Strategy};
-use crate::sample::{Codec, Dtype, Layout, Spec};
+use crate::sample::{ArraySpec, Codec, Dtype, Layout, Spec};
 
-/// The codecs that are tried with every split, the last one where it is other than plain zstd.
-const CODECS: [Codec; 4] = [Codec::None, Codec::Lz4, Codec::Zstd(3), Codec::Picture(1)];
+/// The codecs that are tried with a split: the filters where there is something to filter. (Gzip and
+/// zlib aren't: zstd is faster and smaller.)
+fn codecs(spec: &Spec) -> Vec<Codec> {
+    let array = spec.array();
+    let picture = |array: &ArraySpec| array.dtype == Dtype::Uint8 && array.layout == Layout::Hwc;
+    let filter = match array {
+        Some(array) if picture(array) => Some(Codec::Picture(1)),
+        Some(array) if array.dtype.size() > 1 => Some(Codec::Shuffle(1)),
+        _ => None,
+    };
+    [Codec::None, Codec::Lz4, Codec::Zstd(3)].into_iter().chain(filter).collect()
+}
 
 /// Every strategy that is tried: each legal split with each codec. (Nothing is kept with the split
 /// `none`, so it has no codec.) Those without a codec come first: they show the most the soonest.
 pub fn strategies(pipeline: &Pipeline) -> Vec<Strategy> {
     let of = |split| match split {
         Split::None => vec![Strategy::NONE],
-        Split::After(steps) => CODECS
+        Split::After(steps) => codecs(pipeline.spec(steps))
             .into_iter()
-            .filter(|codec| *codec != Codec::Picture(1) || is_picture(pipeline.spec(steps)))
             .map(|codec| Strategy { split, codec })
             .collect(),
     };
     let mut all: Vec<Strategy> = pipeline.splits().flat_map(of).collect();
     all.sort_by_key(|strategy| strategy.codec != Codec::None);
     all
-}
-
-/// Whether there is a filter for it.
-fn is_picture(spec: &Spec) -> bool {
-    spec.array().is_some_and(|array| array.dtype == Dtype::Uint8 && array.layout == Layout::Hwc)
 }

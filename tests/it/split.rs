@@ -24,7 +24,15 @@ use crate::reference::{self, Kept};
 /// Cases that are tried unless `PROPTEST_CASES` says otherwise: about half a minute.
 const CASES: u32 = 250;
 
-const CODECS: [Codec; 4] = [Codec::None, Codec::Lz4, Codec::Picture(1), Codec::Zstd(3)];
+const CODECS: [Codec; 7] = [
+    Codec::None,
+    Codec::Lz4,
+    Codec::Picture(1),
+    Codec::Zstd(3),
+    Codec::Shuffle(1),
+    Codec::Gzip(1),
+    Codec::Zlib(1),
+];
 
 /// Valid parameters of a step.
 fn parameters(name: &'static str) -> BoxedStrategy<Value> {
