@@ -53,7 +53,7 @@ pub struct Fs {
     draws: Arc<Draws>,
     control: Control,
     freshness: Freshness,
-    watching: Option<Watching>,
+    watching: Option<Arc<Watching>>,
 }
 
 /// What `stat` tells.
@@ -159,7 +159,7 @@ impl Fs {
         match Watching::new() {
             Ok(watching) => {
                 self.tree.notices = Some(Arc::clone(&watching.notices));
-                self.watching = Some(watching);
+                self.watching = Some(Arc::new(watching));
             }
             Err(error) => {
                 log::warn!("the source can't be watched: {error}; names are asked for again");
@@ -185,7 +185,7 @@ impl Fs {
 
     /// What is watched, if anything is.
     fn watching(&self) -> Option<Watched> {
-        self.watching.as_ref().map(Watching::watched)
+        self.watching.as_deref().map(Watching::watched)
     }
 
     /// The executor that makes the samples.

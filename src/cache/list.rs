@@ -191,15 +191,26 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 
-/// Removes a pack and its list.
+/// Removes a pack and its list: that first, since a list without its pack means that somebody else
+/// removed the pack.
 pub(super) fn remove_pack(disk: &dyn Disk, pack: &Path) -> io::Result<()> {
-    match disk.remove(pack) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    // A list without its pack is passed by.
+    // A pack without a list is read through.
     let _ = disk.remove(&path_of(pack));
-    Ok(())
+    match disk.remove(pack) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The packs that lists in a cache's folder are of.
+pub(super) fn listed_packs(disk: &dyn Disk, packs: &Path) -> Vec<PathBuf> {
+    let lists = packs.parent().unwrap_or(Path::new("")).join(LISTS);
+    let files = disk.list(&lists).unwrap_or_default();
+    let finished = files.into_iter().map(|file| PathBuf::from(file.name));
+    finished
+        .filter(|name| name.extension().is_some_and(|extension| extension == SUFFIX))
+        .map(|name| packs.join(name).with_extension("pack"))
+        .collect()
 }
 
 /// Where the list of a pack is.

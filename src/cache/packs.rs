@@ -93,6 +93,11 @@ impl Pack {
     }
 }
 
+/// A pack has less than it had.
+#[derive(Debug, thiserror::Error)]
+#[error("it is shorter than what was written to it")]
+struct Shorter;
+
 /// The packs of a folder.
 pub(super) struct Packs {
     disk: Arc<dyn Disk>,
@@ -100,6 +105,9 @@ pub(super) struct Packs {
     table: RwLock<Table>,
     open: Mutex<LruCache<u32, Arc<File>>>,
     warned_of_list: AtomicBool,
+    warned_of_gone: AtomicBool,
+    /// Whether the folder was listed before.
+    looked: AtomicBool,
     since: Instant,
 }
 
@@ -132,9 +140,18 @@ impl Packs {
     pub(super) fn new(disk: Arc<dyn Disk>, folder: PathBuf) -> Packs {
         let files = sysconf(SysconfVar::OPEN_MAX).ok().flatten();
         let open = Mutex::new(LruCache::new(open_packs(files)));
-        let warned_of_list = AtomicBool::new(false);
+        let [warned_of_list, warned_of_gone, looked] = [const { AtomicBool::new(false) }; 3];
         let since = Instant::now();
-        Packs { disk, folder, table: RwLock::default(), open, warned_of_list, since }
+        Packs {
+            disk,
+            folder,
+            table: RwLock::default(),
+            open,
+            warned_of_list,
+            warned_of_gone,
+            looked,
+            since,
+        }
     }
 
     /// Where they are.
@@ -218,11 +235,18 @@ impl Packs {
     pub(super) fn look(&self, index: &Index) -> io::Result<()> {
         // Before the folder is listed: what is made meanwhile isn't gone for not being listed.
         let known = self.table.read().by_name.clone();
+        let first = !self.looked.swap(true, Ordering::Relaxed);
+        let lists = first.then(|| list::listed_packs(&*self.disk, &self.folder));
         let listed = match self.disk.list(&self.folder) {
             // Deleted while in use, with all packs. The next new pack makes it again.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             listed => listed?,
         };
+        for pack in lists.into_iter().flatten() {
+            if !listed.iter().any(|file| pack.file_name() == Some(&file.name)) {
+                self.complain_of_gone(&pack);
+            }
+        }
         self.forget_gone(known, &listed, index);
 
         let mut grown = Vec::new();
@@ -243,8 +267,9 @@ impl Packs {
                 continue;
             }
             pack.bytes.store(len, Ordering::Release);
-            if len < pack.end() {
-                // Cut by its writer, or damaged: where its records end now isn't known.
+            if len < pack.end() || first && len == 0 && self.has_list(&pack.path) {
+                // Its writer cuts it back to whole records at most: where these end isn't known.
+                pack.complain(len, &Shorter);
                 pack.whole.store(0, Ordering::Release);
             }
             if pack.end() < len {
@@ -260,6 +285,10 @@ impl Packs {
             known.remove(name);
         }
         for (name, number) in known {
+            let path = self.folder.join(&name);
+            if self.has_list(&path) {
+                self.complain_of_gone(&path);
+            }
             let mut table = self.table.write();
             table.by_name.remove(&name);
             table.by_number.remove(&number);
@@ -340,6 +369,21 @@ impl Packs {
             log::debug!("cannot write the index of {}: {error}", pack.path.display());
         }
         Ok(())
+    }
+
+    fn has_list(&self, pack: &Path) -> bool {
+        self.disk.open(&list::path_of(pack)).is_ok()
+    }
+
+    /// Says that somebody took a pack away who isn't one of us: we take its list first.
+    fn complain_of_gone(&self, pack: &Path) {
+        let _ = self.disk.remove(&list::path_of(pack));
+        let pack = pack.display();
+        if self.warned_of_gone.swap(true, Ordering::Relaxed) {
+            log::debug!("{pack} is gone");
+        } else {
+            log::warn!("{pack} is gone, and its index was left: what was in it is made again");
+        }
     }
 
     /// Says why a pack has no list: that one was never written is nothing to worry about, all else

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -148,27 +148,33 @@ struct Touched {
 }
 
 impl Fs {
-    /// Tells of what changes in watched folders, for as long as the process lives. Returns at once
-    /// if nothing is watched.
-    pub fn watch(&self) {
-        let Some(watching) = &self.watching else { return };
+    /// Tells of what changes in watched folders, for as long as anybody else has the tree: who ends
+    /// it is to find everything closed, and not what this thread still holds. Returns at once if
+    /// nothing is watched.
+    pub fn watch(fs: Weak<Fs>) {
+        let watching = fs.upgrade().and_then(|fs| fs.watching.clone());
+        let Some(watching) = watching else { return };
+        let watching = &*watching;
         loop {
-            let changes = match watching.watcher.changes() {
+            let changes = watching.watcher.changes();
+            let Some(fs) = fs.upgrade() else { return };
+            let changes = match changes {
                 Ok(changes) => changes,
                 Err(error) => {
                     log::error!("changes of the source are not told any more: {error}");
                     // What is told to the kernel from now on doesn't last.
                     let all = watching.all();
                     watching.give_up();
-                    return self.tell_all(watching, &all);
+                    return fs.tell_all(watching, &all);
                 }
             };
             let begun = Instant::now();
             // Without anybody to tell of changes, the kernel would keep for ever what it has.
-            if catch_unwind(AssertUnwindSafe(|| self.tell(watching, changes))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| fs.tell(watching, changes))).is_err() {
                 log::error!("telling of changes panicked: all names are asked for again");
-                self.tell_all(watching, &watching.all());
+                fs.tell_all(watching, &watching.all());
             }
+            drop(fs);
             // At most half of the time is spent on this.
             std::thread::sleep(begun.elapsed().clamp(PAUSE, LONGEST_PAUSE));
         }

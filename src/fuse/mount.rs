@@ -107,7 +107,8 @@ impl Mount {
             let notifier = session.notifier();
             let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
             thread("notify").spawn(move || notify(outdated, &notifier))?;
-            thread("watch").spawn(move || fs.watch())?;
+            let fs = Arc::downgrade(&fs);
+            thread("watch").spawn(move || Fs::watch(fs))?;
         }
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             if signals.0.wait().is_err() {
