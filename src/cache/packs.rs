@@ -322,10 +322,11 @@ impl Packs {
         let file = self.file(pack)?;
         // A pack that is read from its start goes by its list, and gets one if that saves others
         // much reading.
-        let (mut list, mut must_list) = (None, false);
+        let (mut list, mut must_list, mut missing) = (None, false, false);
         if pack.end() == 0 {
             let listed = List::read(&*self.disk, &pack.path, &file, len);
-            must_list = listed.as_ref().is_err_and(|why| !matches!(why, NoList::Missing));
+            missing = matches!(listed, Err(NoList::Missing));
+            must_list = listed.is_err() && !missing;
             list = Some(listed.unwrap_or_else(|why| {
                 self.complain_of_list(pack, &why);
                 List::default()
@@ -362,8 +363,13 @@ impl Packs {
             let (path, rest) = (pack.path.display(), len - pack.end());
             log::debug!("{path}: the last {rest} of {len} bytes are no whole record (yet)");
         }
+        let worth = list.as_ref().is_some_and(|list| list.len() - listed >= WORTH_A_LIST);
+        if worth && missing && !self.warned_of_list.swap(true, Ordering::Relaxed) {
+            // A writer leaves one long before its pack has so many records.
+            log::warn!("{} has no index: it was read through", pack.path.display());
+        }
         if let Some(list) = list
-            && (must_list || list.len() - listed >= WORTH_A_LIST)
+            && (must_list || worth)
             && let Err(error) = list.write(&*self.disk, &pack.path)
         {
             log::debug!("cannot write the index of {}: {error}", pack.path.display());
