@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IoSlice};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -157,7 +157,13 @@ impl Disk for OsDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<File> {
-        File::open(path)
+        // Reading doesn't count as using: who opens a cache looks into every pack.
+        let quietly = OpenOptions::new().read(true).custom_flags(libc::O_NOATIME).open(path);
+        match quietly {
+            // The files of others may not be opened so.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(path),
+            opened => opened,
+        }
     }
 
     fn release(&self, file: &File) {

@@ -164,7 +164,9 @@ fn many_writers_together_stay_within_the_limit_and_one_pack() {
         }
     });
     let held = held(&folder);
-    assert!(held <= LIMIT + QUICK.pack_bytes && held > LIMIT * 8 / 10, "{held} of {LIMIT}");
+    // Each may write one record more for which it just saw room, of 3,200 bytes at most: of packs of
+    // the usual size that is far less than one.
+    assert!(held <= LIMIT + 8 * 3200 && held > LIMIT * 8 / 10, "{held} of {LIMIT}");
 }
 
 #[test]
